@@ -1,0 +1,1 @@
+"""What is run: a file a study, each a difference from ``base``."""

@@ -1,0 +1,404 @@
+"""The schema of a run: one frozen dataclass a section, and the function that
+turns a ``ConfigDict`` (or any nested mapping) into them.
+
+No field has a default here: every default stands once, in ``configs/base.py``.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+class ConfigError(ValueError):
+    """A config that cannot be run; the message has one line a fault."""
+
+    def __init__(self, problems: Iterable[str]):
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What one field may hold: ``check`` returns True for an allowed value."""
+
+    types: tuple[type, ...]
+    allowed: str
+    check: Callable[[Any], bool]
+
+
+def _field(types: type | tuple[type, ...], allowed: str, check: Callable) -> Any:
+    types = types if isinstance(types, tuple) else (types,)
+    return dataclasses.field(metadata={"rule": Rule(types, allowed, check)})
+
+
+def integer(minimum: int, maximum: int | None = None, optional: bool = False) -> Any:
+    """A whole number from ``minimum`` to ``maximum`` (inclusive)."""
+    upper = math.inf if maximum is None else maximum
+    allowed = f"a whole number of at least {minimum}"
+    if maximum is not None:
+        allowed = f"a whole number from {minimum} to {maximum}"
+    if optional:
+        allowed += ", or None"
+    types = (int, type(None)) if optional else (int,)
+    return _field(types, allowed, lambda x: x is None or minimum <= x <= upper)
+
+
+def real(
+    minimum: float, maximum: float, includes: str = "[]", optional: bool = False
+) -> Any:
+    """A finite number of an interval; ``includes`` gives its two brackets."""
+
+    def check(x: Any) -> bool:
+        if x is None:
+            return True
+        low = x >= minimum if includes[0] == "[" else x > minimum
+        high = x <= maximum if includes[1] == "]" else x < maximum
+        return math.isfinite(x) and low and high
+
+    allowed = f"a number in {includes[0]}{minimum:g}, {maximum:g}{includes[1]}"
+    if math.isinf(maximum):
+        allowed = f"a number {'>=' if includes[0] == '[' else '>'} {minimum:g}"
+        if math.isinf(minimum):
+            allowed = "a finite number"
+    if optional:
+        allowed += ", or None"
+    types = (float, int, type(None)) if optional else (float, int)
+    return _field(types, allowed, check)
+
+
+def choice(*values: str) -> Any:
+    """One of a few words."""
+    return _field(str, "one of " + ", ".join(values), lambda x: x in values)
+
+
+def flag() -> Any:
+    """True or False."""
+    return _field(bool, "True or False", lambda x: True)
+
+
+def text(optional: bool = False) -> Any:
+    """Any non-empty string."""
+    types = (str, type(None)) if optional else (str,)
+    allowed = "a non-empty string" + (", or None" if optional else "")
+    return _field(types, allowed, lambda x: x is None or x != "")
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The network (section 3 of the paper). ``d_k`` and ``d_v`` are per head."""
+
+    architecture: str = choice("transformer", "recurrent", "convolutional")
+    num_layers: int = integer(1)
+    d_model: int = integer(1)
+    d_ff: int = integer(1)
+    num_heads: int = integer(1)
+    d_k: int = integer(1)
+    d_v: int = integer(1)
+    positions: str = choice("sinusoidal", "learned", "none")
+    max_length: int = integer(2)
+    norm: str = choice("post", "pre")
+    tied_embeddings: str = choice("all", "decoder", "none")
+    scale_embeddings: bool = flag()
+    compatibility: str = choice("scaled_dot", "dot", "additive")
+    attention_window: int | None = integer(1, optional=True)
+    dtype: str = choice("float32", "bfloat16")
+
+
+@dataclasses.dataclass(frozen=True)
+class RegularizationConfig:
+    """Section 5.4. The paper drops residual and embedding sums only."""
+
+    dropout_rate: float = real(0, 1, "[)")
+    attention_dropout_rate: float = real(0, 1, "[)")
+    activation_dropout_rate: float = real(0, 1, "[)")
+    label_smoothing: float = real(0, 1, "[)")
+    label_smoothing_convention: str = choice("all_classes", "other_classes")
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerConfig:
+    """Section 5.3. ``accumulation_steps`` splits an update, it adds none."""
+
+    warmup_steps: int = integer(1)
+    learning_rate_scale: float = real(0, math.inf, "(]")
+    beta1: float = real(0, 1, "[)")
+    beta2: float = real(0, 1, "[)")
+    epsilon: float = real(0, math.inf, "(]")
+    clip_norm: float | None = real(0, math.inf, "(]", optional=True)
+    accumulation_steps: int = integer(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """Corpus, vocabulary and batches (section 5.1).
+
+    ``tokens_per_batch`` counts padded target positions of one update over all
+    devices; ``max_train_length`` counts the pieces of one side of a training
+    pair, without the end of sentence.
+    """
+
+    corpus: str = choice("grammar", "multi30k", "wmt14")
+    directory: str | None = text(optional=True)
+    source_language: str = text()
+    target_language: str = text()
+    train_split: str = text()
+    validation_split: str = text()
+    test_split: str | None = text(optional=True)
+    vocabulary_size: int = integer(300, 1_000_000)
+    max_train_length: int = integer(1)
+    length_buckets: int = integer(1, 64)
+    tokens_per_batch: int = integer(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """How long and how often; ``steps`` are updates of the parameters."""
+
+    steps: int = integer(1)
+    seed: int = integer(0, 2**31 - 1)
+    evaluate_every_steps: int | None = integer(1, optional=True)
+    checkpoint_every_steps: int | None = integer(1, optional=True)
+    checkpoint_every_minutes: float | None = real(0, math.inf, "(]", optional=True)
+    keep_checkpoints: int = integer(1)
+    log_every_steps: int = integer(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodeConfig:
+    """Beam search (section 6.1); at most source pieces + ``extra_length`` pieces."""
+
+    beam_size: int = integer(1, 1024)
+    length_penalty_alpha: float = real(-math.inf, math.inf)
+    extra_length: int = integer(1)
+    average_checkpoints: int = integer(1)
+    sentences_per_batch: int = integer(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that defines a run."""
+
+    model: ModelConfig
+    regularization: RegularizationConfig
+    optimizer: OptimizerConfig
+    data: DataConfig
+    train: TrainConfig
+    decode: DecodeConfig
+
+
+SECTIONS: dict[str, Any] = {
+    f.name: f.type for f in dataclasses.fields(Config) if isinstance(f.type, type)
+}
+FIELDS: dict[str, dataclasses.Field] = {
+    f"{name}.{f.name}": f
+    for name, section in SECTIONS.items()
+    for f in dataclasses.fields(section)
+}
+
+# Languages and splits of each corpus.
+LANGUAGES = {
+    "grammar": ("en", "de"),
+    "multi30k": ("en", "de", "fr"),
+    "wmt14": ("en", "de", "fr"),
+}
+SPLITS = {
+    "grammar": ("train", "validation", "test"),
+    "multi30k": ("train", "validation", "test_2016_flickr", "test_2017_flickr"),
+    "wmt14": ("train", "validation", "test"),
+}
+
+
+def from_mapping(mapping: Mapping[str, Any]) -> Config:
+    """The frozen config of a nested mapping or ``ConfigDict``.
+
+    Raises:
+      ConfigError: with every fault at once, each with its path, its value and
+        what is allowed there.
+    """
+    problems: list[str] = []
+    sections = {}
+    for name in mapping:
+        if name not in SECTIONS:
+            problems.append(f"{name}: unknown section{suggestion(str(name))}")
+    for name, section in SECTIONS.items():
+        given = mapping.get(name)
+        if not hasattr(given, "items"):
+            problems.append(f"{name}: missing section")
+            continue
+        sections[name] = _section(name, section, given, problems)
+    if problems:
+        raise ConfigError(problems)
+    config = Config(**sections)
+    problems = contradictions(config)
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def _section(name: str, section: Any, given: Any, problems: list[str]) -> Any:
+    """One section as a dataclass; faults are appended to ``problems``."""
+    values = {}
+    for key in given:
+        if f"{name}.{key}" not in FIELDS:
+            problems.append(f"{name}.{key}: unknown field{suggestion(f'{name}.{key}')}")
+    for f in dataclasses.fields(section):
+        path = f"{name}.{f.name}"
+        if f.name not in given:
+            problems.append(f"{path}: missing; {f.metadata['rule'].allowed}")
+            continue
+        value = given[f.name]
+        fault = field_fault(path, value)
+        if fault:
+            problems.append(fault)
+        values[f.name] = _canonical(f, value)
+    return None if problems else section(**values)
+
+
+def _canonical(f: dataclasses.Field, value: Any) -> Any:
+    """Whole numbers given for a real field become floats, so hashes agree."""
+    takes_float = float in f.metadata["rule"].types
+    if takes_float and type(value) is int:
+        return float(value)
+    return value
+
+
+def field_fault(path: str, value: Any) -> str | None:
+    """What is wrong with a value at a path, or None."""
+    rule: Rule = FIELDS[path].metadata["rule"]
+    # bool is an int in Python; here it is not.
+    if type(value) not in rule.types:
+        return f"{path}: {value!r} is not allowed; it must be {rule.allowed}"
+    if not rule.check(value):
+        return f"{path}: {value!r} is not allowed; it must be {rule.allowed}"
+    return None
+
+
+def suggestion(path: str) -> str:
+    """`; did you mean X?` with the nearest known path, or nothing."""
+    name = path.rpartition(".")[2]
+    paths = list(FIELDS) + list(SECTIONS)
+    by_name = {p.rpartition(".")[2]: p for p in reversed(paths)}
+    near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.7)
+    found = [by_name[near[0]]] if near else difflib.get_close_matches(path, paths, n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def contradictions(config: Config) -> list[str]:
+    """Faults that only two fields together have."""
+    return [
+        *_model_contradictions(config),
+        *_data_contradictions(config),
+        *_training_contradictions(config),
+    ]
+
+
+def _model_contradictions(config: Config) -> list[str]:
+    model, data = config.model, config.data
+    problems = []
+    if model.architecture != "transformer":
+        problems.append(
+            f"model.architecture: {model.architecture!r} is not available yet; "
+            "only 'transformer' is"
+        )
+    if model.positions == "sinusoidal" and model.d_model % 2:
+        problems.append(
+            f"model.d_model: {model.d_model} is odd, but sinusoidal positions pair a "
+            "sine with a cosine; make it even or set model.positions to learned or none"
+        )
+    if model.positions == "learned" and model.max_length <= data.max_train_length:
+        problems.append(
+            f"model.max_length: {model.max_length} learned positions are too few for "
+            f"data.max_train_length = {data.max_train_length} pieces and the end of "
+            f"sentence; it must be at least {data.max_train_length + 1}"
+        )
+    return problems
+
+
+def _data_contradictions(config: Config) -> list[str]:
+    data = config.data
+    problems = []
+    for side in ("source_language", "target_language"):
+        language = getattr(data, side)
+        if language not in LANGUAGES[data.corpus]:
+            problems.append(
+                f"data.{side}: corpus {data.corpus!r} has no {language!r}; "
+                f"it has {', '.join(LANGUAGES[data.corpus])}"
+            )
+    languages = {data.source_language, data.target_language}
+    if len(languages) == 1:
+        problems.append(
+            f"data.target_language: {data.target_language!r} is the source language too"
+        )
+    elif data.corpus != "grammar" and "en" not in languages:
+        problems.append(
+            f"data.target_language: corpus {data.corpus!r} pairs every language with "
+            f"English; {data.source_language}-{data.target_language} is not in it"
+        )
+    for name in ("train_split", "validation_split", "test_split"):
+        split = getattr(data, name)
+        if split is not None and split not in SPLITS[data.corpus]:
+            problems.append(
+                f"data.{name}: corpus {data.corpus!r} has no split {split!r}; "
+                f"it has {', '.join(SPLITS[data.corpus])}"
+            )
+    if data.train_split in (data.validation_split, data.test_split):
+        problems.append(
+            f"data.train_split: {data.train_split!r} is also scored; "
+            "train on one split and score others"
+        )
+    if data.validation_split == data.test_split:
+        problems.append(
+            f"data.test_split: {data.test_split!r} is the validation split too; "
+            "name another or None"
+        )
+    return problems
+
+
+def _training_contradictions(config: Config) -> list[str]:
+    data, optimizer, train = config.data, config.optimizer, config.train
+    problems = []
+    least = (data.max_train_length + 1) * optimizer.accumulation_steps
+    if data.tokens_per_batch < least:
+        problems.append(
+            f"data.tokens_per_batch: {data.tokens_per_batch} cannot hold a sentence of "
+            f"data.max_train_length = {data.max_train_length} pieces in each of "
+            f"{optimizer.accumulation_steps} accumulation steps; "
+            f"it must be at least {least}"
+        )
+    if config.decode.average_checkpoints > train.keep_checkpoints:
+        problems.append(
+            f"decode.average_checkpoints: {config.decode.average_checkpoints} are "
+            f"averaged, but train.keep_checkpoints = {train.keep_checkpoints} are kept"
+        )
+    return problems
+
+
+def to_mapping(config: Config) -> dict[str, dict[str, Any]]:
+    """The config as nested plain values, ready for JSON."""
+    return dataclasses.asdict(config)
+
+
+def get(config: Config, path: str) -> Any:
+    """The value at ``section.field``."""
+    section, _, name = path.partition(".")
+    return getattr(getattr(config, section), name)
+
+
+def replace(config: Config, changes: Mapping[str, Any]) -> Config:
+    """The config with ``{"section.field": value}`` changed and checked again."""
+    mapping = to_mapping(config)
+    unknown = [p for p in changes if p not in FIELDS]
+    if unknown:
+        raise ConfigError(f"{p}: unknown field{suggestion(p)}" for p in unknown)
+    for path, value in changes.items():
+        section, _, name = path.partition(".")
+        mapping[section][name] = value
+    return from_mapping(mapping)
+
+
+def differences(a: Config, b: Config) -> dict[str, tuple[Any, Any]]:
+    """``{"section.field": (value in a, value in b)}`` where the two differ."""
+    pairs = {path: (get(a, path), get(b, path)) for path in FIELDS}
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
