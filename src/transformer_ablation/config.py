@@ -14,8 +14,8 @@ from typing import Any
 class ConfigError(ValueError):
     """A config that cannot be run; the message has one line a fault."""
 
-    def __init__(self, problems: Iterable[str]):
-        self.problems = tuple(problems)
+    def __init__(self, problems: str | Iterable[str]):
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
 
 
@@ -53,13 +53,17 @@ def real(
     def check(x: Any) -> bool:
         if x is None:
             return True
+        try:
+            x = float(x)
+        except OverflowError:  # a whole number beyond the largest float
+            return False
         low = x >= minimum if includes[0] == "[" else x > minimum
         high = x <= maximum if includes[1] == "]" else x < maximum
         return math.isfinite(x) and low and high
 
     allowed = f"a number in {includes[0]}{minimum:g}, {maximum:g}{includes[1]}"
     if math.isinf(maximum):
-        allowed = f"a number {'>=' if includes[0] == '[' else '>'} {minimum:g}"
+        allowed = f"a finite number {'>=' if includes[0] == '[' else '>'} {minimum:g}"
         if math.isinf(minimum):
             allowed = "a finite number"
     if optional:
@@ -217,6 +221,9 @@ def from_mapping(mapping: Mapping[str, Any]) -> Config:
       ConfigError: with every fault at once, each with its path, its value and
         what is allowed there.
     """
+    if not hasattr(mapping, "items"):
+        sections_text = ", ".join(SECTIONS)
+        raise ConfigError(f"{mapping!r} is not a config; it must hold {sections_text}")
     problems: list[str] = []
     sections = {}
     for name in mapping:
@@ -224,8 +231,11 @@ def from_mapping(mapping: Mapping[str, Any]) -> Config:
             problems.append(f"{name}: unknown section{suggestion(str(name))}")
     for name, section in SECTIONS.items():
         given = mapping.get(name)
-        if not hasattr(given, "items"):
+        if name not in mapping:
             problems.append(f"{name}: missing section")
+            continue
+        if not hasattr(given, "items"):
+            problems.append(f"{name}: {given!r} is not a section; it must hold fields")
             continue
         sections[name] = _section(name, section, given, problems)
     if problems:
@@ -252,7 +262,8 @@ def _section(name: str, section: Any, given: Any, problems: list[str]) -> Any:
         fault = field_fault(path, value)
         if fault:
             problems.append(fault)
-        values[f.name] = _canonical(f, value)
+        else:
+            values[f.name] = _canonical(f, value)
     return None if problems else section(**values)
 
 
@@ -276,13 +287,17 @@ def field_fault(path: str, value: Any) -> str | None:
 
 
 def suggestion(path: str) -> str:
-    """`; did you mean X?` with the nearest known path, or nothing."""
-    name = path.rpartition(".")[2]
-    paths = list(FIELDS) + list(SECTIONS)
-    by_name = {p.rpartition(".")[2]: p for p in reversed(paths)}
-    near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.7)
-    found = [by_name[near[0]]] if near else difflib.get_close_matches(path, paths, n=1)
-    return f"; did you mean {found[0]}?" if found else ""
+    """`; did you mean X?` with the nearest known path, else what there is."""
+    section, _, name = path.rpartition(".")
+    known = list(FIELDS) if section else list(SECTIONS) + list(FIELDS)
+    by_name = {p.rpartition(".")[2]: p for p in reversed(known)}
+    near = difflib.get_close_matches(name, by_name, n=1)
+    if near:
+        return f"; did you mean {by_name[near[0]]}?"
+    if section in SECTIONS:
+        names = [p.rpartition(".")[2] for p in FIELDS if p.startswith(f"{section}.")]
+        return f"; {section} has {', '.join(names)}"
+    return f"; there are {', '.join(SECTIONS)}"
 
 
 def contradictions(config: Config) -> list[str]:
@@ -331,7 +346,7 @@ def _data_contradictions(config: Config) -> list[str]:
         problems.append(
             f"data.target_language: {data.target_language!r} is the source language too"
         )
-    elif data.corpus != "grammar" and "en" not in languages:
+    elif "en" not in languages and languages <= set(LANGUAGES[data.corpus]):
         problems.append(
             f"data.target_language: corpus {data.corpus!r} pairs every language with "
             f"English; {data.source_language}-{data.target_language} is not in it"

@@ -1,0 +1,119 @@
+"""The one wrapper of every command line: flags, help, messages, exit codes.
+
+Exit 0 on success, 2 on a refused request, 1 on a failure. A user's mistake is one
+message on stderr: an error of a subclass of ValueError defined in this project. One
+that is a failure rather than a refusal (no network, say) has a class attribute
+``exit_code = 1``. Any other exception is a bug and keeps its traceback.
+"""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable
+
+from absl import flags
+
+from experiments import overrides
+from transformer_ablation.sweep import file
+from transformer_ablation.sweep.local import out_of_space
+
+HELP = {"--help", "-help", "-h", "-?", "--helpshort", "--helpfull"}
+PACKAGES = {"transformer_ablation", "experiments", "configs", file.MODULE, "__main__"}
+CONFIG_HELP = """\
+  --config: FILE.py or FILE.py:ARGUMENT, a file with get_config(), and get_rows()
+      where it has more than one row
+  --config.SECTION.FIELD=VALUE: set a field of base; rows are derived from it"""
+
+
+class UsageError(ValueError):
+    """A command line that cannot be understood."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """``body(options)``, or ``body(options, sweep_file)`` where ``takes_config``,
+    returns an exit code or None; ``define`` defines flags on the object given."""
+
+    name: str
+    summary: str
+    examples: tuple[str, ...]
+    define: Callable[[flags.FlagValues], None]
+    body: Callable[..., int | None]
+    takes_config: bool = False
+
+
+def main(command: Command) -> None:
+    """Run a command on ``sys.argv`` and exit."""
+    code = run(command, sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(command: Command, arguments: list[str]) -> int:
+    """Run a command on arguments; the exit code."""
+    values = flags.FlagValues()
+    command.define(values)
+    if HELP & set(arguments):
+        print(help_text(command, values))
+        return 0
+    try:
+        return _run(command, values, arguments) or 0
+    except (flags.Error, UsageError) as error:
+        message, code = f"{error}\nSee: python -m experiments.{command.name} --help", 2
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        message, code = "interrupted; run the same command again to go on", 1
+    except Exception as error:
+        workdir = values["workdir"].value if "workdir" in values else None
+        code, message = explain(error, workdir or os.getcwd())
+        if message is None:
+            raise
+    print(message, file=sys.stderr)
+    return code
+
+
+def _run(command: Command, values: flags.FlagValues, arguments: list[str]):
+    """Parse, load the config where there is one, and call the body."""
+    path, changes, rest = overrides.split(arguments)
+    if not command.takes_config:
+        path, changes, rest = None, [], arguments
+    left = values(["command", *rest])[1:]
+    if left:
+        raise UsageError(f"unexpected argument {left[0]!r}; options are --name=value")
+    if not command.takes_config:
+        return command.body(values)
+    if path is None:
+        example = "--config=configs/table3.py:grammar"
+        raise UsageError(f"--config is missing; name a file, for example {example}")
+    sweep_file = file.load(path, lambda config: overrides.apply(config, changes))
+    return command.body(values, sweep_file)
+
+
+def explain(error: BaseException, folder: str) -> tuple[int, str | None]:
+    """Exit code and message of an exception; no message for a bug."""
+    full = out_of_space(error)
+    if full is not None:
+        remedy = "free space and run the same command again: finished runs are kept"
+        return 1, f"disk full: {full.filename or folder}; {remedy}"
+    package = type(error).__module__.partition(".")[0]
+    if isinstance(error, ValueError) and package in PACKAGES:
+        return getattr(error, "exit_code", 2), str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return 1, f"{error.filename}: {error.strerror.lower()}"
+    return 1, None
+
+
+def help_text(command: Command, values: flags.FlagValues) -> str:
+    """Summary, examples and flags, for people."""
+    lines = [command.summary, "", "Examples:"]
+    lines += [f"  {example}" for example in command.examples]
+    lines += ["", "Flags:", *([CONFIG_HELP] if command.takes_config else [])]
+    for name in values:
+        default = values[name].default
+        shown = "" if default is None else f" (default: {default})"
+        lines.append(f"  --{name}: {values[name].help}{shown}")
+    return "\n".join(lines)

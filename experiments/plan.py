@@ -1,0 +1,71 @@
+"""``python -m experiments.plan``: check every row of a sweep and count its cost."""
+
+import json
+from pathlib import Path
+
+from absl import flags
+
+from experiments import command, shared_flags
+from transformer_ablation.config import replace
+from transformer_ablation.model.accounting import parameter_counts, step_flops
+from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import plan, rows, runs
+from transformer_ablation.sweep.file import SweepFile
+
+
+def define(values: flags.FlagValues) -> None:
+    """Flags of the plan."""
+    shared_flags.define_runs(values)
+    shared_flags.define_workdir(values, "folder of the sweep, to see what is finished")
+    rate = plan.DEFAULT_FLOPS_PER_SECOND
+    text = "operations a second that the times assume, sustained"
+    flags.DEFINE_float("flops_per_second", rate, text, 1.0, flag_values=values)
+    shared_flags.define_format(values)
+
+
+def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
+    """Print the plan."""
+    chosen = rows.select(sweep_file.rows, options.rows)
+    seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
+    counted = plan.make_plan(
+        sweep_file.title,
+        rows.expand(sweep_file.base, chosen),
+        seeds,
+        parameter_counts=parameter_counts,
+        step_flops=step_flops,
+        flops_per_second=options.flops_per_second,
+        state_of=lambda item, seed: _state(options.workdir, item, seed),
+    )
+    if options.format == "json":
+        print(json.dumps(plan.as_json(counted), indent=1))
+    else:
+        print(plan.as_text(counted))
+
+
+def _state(workdir: str | None, item: rows.ExpandedRow, seed: int) -> str:
+    """Status of the recorded run, where its config is the one planned."""
+    if workdir is None:
+        return "pending"
+    record = read_record(runs.folder(Path(workdir), item.row.name, seed))
+    if record is None:
+        return "pending"
+    config = replace(item.config, {"train.seed": seed})
+    return record["status"] if runs.holds(record, config) else "another config"
+
+
+COMMAND = command.Command(
+    name="plan",
+    summary="Expand and check every row of a sweep, and count parameters, FLOPs, "
+    "time and disk. Touches no data and no device.",
+    examples=(
+        "python -m experiments.plan --config=configs/table3.py:grammar",
+        "python -m experiments.plan --config=configs/table3.py:wmt14 --seeds=0,1,2",
+        "python -m experiments.plan --config=configs/table3.py --format=json",
+    ),
+    define=define,
+    body=body,
+    takes_config=True,
+)
+
+if __name__ == "__main__":
+    command.main(COMMAND)

@@ -1,0 +1,86 @@
+"""``python -m experiments.prepare``: data and vocabulary only, with a report."""
+
+import json
+import time
+
+from absl import flags
+
+from experiments import command, shared_flags
+from transformer_ablation.data.summary import summarize
+from transformer_ablation.data.tokens import prepare
+from transformer_ablation.sweep.file import SweepFile
+
+
+def define(values: flags.FlagValues) -> None:
+    """Flags of the preparation."""
+    shared_flags.define_cache(values)
+    shared_flags.define_format(values)
+
+
+def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
+    """Prepare the data of base and print what it holds."""
+    start = time.monotonic()
+    prepared = prepare(sweep_file.base.data, shared_flags.cache_folder(options))
+    found = summarize(prepared, sweep_file.base)
+    found["seconds"] = round(time.monotonic() - start, 3)
+    if options.format == "json":
+        print(json.dumps(found, indent=1))
+    else:
+        print(as_text(found))
+
+
+def as_text(found: dict) -> str:
+    """The report for people."""
+    manifest, vocabulary, filters = (
+        found[k] for k in ("manifest", "vocabulary", "filters")
+    )
+    source, target = manifest["source_language"], manifest["target_language"]
+    changed = "" if manifest.get("official", True) else ", not the published text"
+    lines = [
+        f"{manifest['corpus']} {manifest['version']}, {source} to {target}{changed}",
+        f"manifest {found['manifest_hash'][:16]}",
+        f"vocabulary {vocabulary['hash'][:16]}, {vocabulary['size']:,} pieces",
+        "",
+        f"{'split':<18}{'pairs':>10}{source + ' tokens':>14}{target + ' tokens':>14}"
+        f"{'longest':>10}",
+    ]
+    for split, counts in found["tokens"].items():
+        longest = "/".join(str(n) for n in counts["longest"].values())
+        lines.append(
+            f"{split:<18}{counts['pairs']:>10,}{counts['source']:>14,}"
+            f"{counts['target']:>14,}{longest:>10}"
+        )
+    shapes = (tuple(shape.values()) for shape in found["shapes"])
+    padding = found["padding"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"training pairs: {filters['read']:,} read, "
+            f"{filters['empty_side']:,} with an empty side, "
+            f"{filters['too_long']:,} too long, {filters['kept']:,} kept",
+            f"{found['updates_per_epoch']:,} updates an epoch; padding: "
+            f"{padding['source']:.1%} of source, {padding['target']:.1%} of target",
+            "rows x source x target: "
+            + ", ".join(f"{r}x{s}x{t}" for r, s, t in shapes),
+            f"{found['seconds']:.1f} seconds",
+        ]
+    )
+
+
+COMMAND = command.Command(
+    name="prepare",
+    summary="Prepare the corpus, the vocabulary and the tokens of a config, and "
+    "report what they hold. Runs of the config then start at once.",
+    examples=(
+        "python -m experiments.prepare --config=configs/table3.py:grammar",
+        "python -m experiments.prepare --config=configs/table3.py:multi30k "
+        "--config.data.directory=DIR --format=json",
+    ),
+    define=define,
+    body=body,
+    takes_config=True,
+)
+
+if __name__ == "__main__":
+    command.main(COMMAND)

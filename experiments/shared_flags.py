@@ -1,0 +1,43 @@
+"""Flags that several command lines share, each described once."""
+
+import os
+from pathlib import Path
+
+from absl import flags
+
+
+def define_runs(values: flags.FlagValues) -> None:
+    """--rows and --seeds."""
+    flags.DEFINE_list(
+        "rows", None, "names of rows, with commas; all by default", flag_values=values
+    )
+    text = "whole numbers, with commas; train.seed of base by default"
+    flags.DEFINE_string("seeds", None, text, flag_values=values)
+
+
+def define_workdir(values: flags.FlagValues, text: str = "folder of the sweep") -> None:
+    """--workdir."""
+    flags.DEFINE_string("workdir", None, text, flag_values=values)
+
+
+def define_format(
+    values: flags.FlagValues, formats: tuple[str, ...] = ("text", "json")
+) -> None:
+    """--format; the first is the default."""
+    text = f"one of {', '.join(formats)}"
+    flags.DEFINE_enum("format", formats[0], formats, text, flag_values=values)
+
+
+def define_cache(values: flags.FlagValues) -> None:
+    """--cache."""
+    text = (
+        "folder of prepared data; else the environment variable "
+        "TRANSFORMER_ABLATION_CACHE, else ~/.cache/transformer_ablation"
+    )
+    flags.DEFINE_string("cache", None, text, flag_values=values)
+
+
+def cache_folder(options: flags.FlagValues) -> Path:
+    """The folder of prepared data that the flag and the environment name."""
+    named = options.cache or os.environ.get("TRANSFORMER_ABLATION_CACHE")
+    return Path(named or "~/.cache/transformer_ablation").expanduser().absolute()

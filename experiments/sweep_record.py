@@ -1,0 +1,81 @@
+"""What a sweep writes about itself and about runs that fail before they can."""
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformer_ablation import RESULTS_VERSION
+from transformer_ablation.config import to_mapping
+from transformer_ablation.report import record
+from transformer_ablation.sweep.file import SweepFile
+from transformer_ablation.sweep.rows import ExpandedRow
+from transformer_ablation.sweep.runs import Run
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "sacrebleu", "sentencepiece")
+
+
+def write(
+    workdir: Path,
+    previous: Mapping[str, Any] | None,
+    sweep_file: SweepFile,
+    expanded: Sequence[ExpandedRow],
+    seeds: Sequence[int],
+) -> None:
+    """``sweep.json``; rows and seeds run there earlier stay in it."""
+    found = {item.row.name: _row(item) for item in expanded}
+    earlier = {} if previous is None else {r["name"]: r for r in previous["rows"]}
+    order = [row.name for row in sweep_file.rows]
+    names = sorted(
+        {**earlier, **found},
+        key=lambda name: order.index(name) if name in order else len(order),
+    )
+    sweep = {
+        "results_version": RESULTS_VERSION,
+        "title": sweep_file.title,
+        "config": to_mapping(sweep_file.base),
+        "rows": [found.get(name) or earlier[name] for name in names],
+        "seeds": sorted({*seeds, *(previous["seeds"] if previous else ())}),
+        "packages": packages(),
+    }
+    if sweep != previous:
+        record.write_sweep(workdir, sweep)
+
+
+def _row(item: ExpandedRow) -> dict[str, Any]:
+    paper = item.row.paper
+    return {
+        "name": item.row.name,
+        "group": item.row.group,
+        "label": item.row.label,
+        "changes": item.changed,
+        "paper": None if paper is None else dataclasses.asdict(paper),
+        "config": to_mapping(item.config),
+    }
+
+
+def packages() -> dict[str, str | None]:
+    """Versions of what can move a number; None for what is not installed."""
+    versions: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def mark_failed(run: Run, reason: str) -> None:
+    """The run's record says failed and why; one is made where there is none."""
+    found = record.read_record(run.directory) or record.new_record(
+        results_version=RESULTS_VERSION,
+        row=run.row,
+        group=run.group,
+        label=run.label,
+        seed=run.seed,
+        identity=run.identity,
+        config=to_mapping(run.config),
+        packages=packages(),
+    )
+    record.write_record(run.directory, {**found, "status": "failed", "reason": reason})

@@ -1,0 +1,1 @@
+"""Corpora, vocabulary and token caches, and batches; imports no JAX."""

@@ -1,0 +1,86 @@
+"""Shapes of batches: few of them, with little padding."""
+
+import numpy as np
+
+# A target position costs about twice a source position: the decoder has a third
+# sublayer and the projection onto the vocabulary.
+_TARGET_WEIGHT = 2
+
+
+def choose_buckets(
+    source_lengths: np.ndarray, target_lengths: np.ndarray, count: int
+) -> list[tuple[int, int]]:
+    """At most ``count`` nested (source length, target length), the last holds all.
+
+    A pair goes into the first bucket that holds both of its sides, so one with a
+    source out of the ordinary moves up. Starts from equal shares of the pairs, then
+    moves one bucket at a time to where the padded positions are fewest.
+    """
+    below = _pairs_within(source_lengths, target_lengths)
+    buckets = [
+        (
+            int(np.quantile(source_lengths, k / count, method="higher")),
+            int(np.quantile(target_lengths, k / count, method="higher")),
+        )
+        for k in range(1, count + 1)
+    ]
+    while True:
+        improved = _improve(buckets, below)
+        if improved == buckets:
+            break
+        buckets = improved
+    held = [0, *(int(below[bucket]) for bucket in buckets)]
+    return [b for k, b in enumerate(buckets) if held[k + 1] > held[k]]
+
+
+def assign(
+    source_lengths: np.ndarray, target_lengths: np.ndarray, buckets: list
+) -> np.ndarray:
+    """The number of the first bucket that holds each pair."""
+    fits = [(source_lengths <= s) & (target_lengths <= t) for s, t in buckets]
+    return np.argmax(np.stack(fits), axis=0)
+
+
+def choose_rows(
+    tokens_per_batch: int, target_length: int, accumulation_steps: int
+) -> int:
+    """Rows of a batch: whole accumulation steps, even on 8 devices where cheap.
+
+    The devices there are play no part, so the sentences of an update never
+    depend on them.
+    """
+    rows = tokens_per_batch // target_length
+    for step in (8 * accumulation_steps, accumulation_steps):
+        rounded = rows // step * step
+        if rounded > 0 and (rounded >= 0.96 * rows or step == accumulation_steps):
+            return rounded
+    raise ValueError(
+        f"{tokens_per_batch} tokens cannot hold a target of {target_length} in each "
+        f"of {accumulation_steps} accumulation steps"
+    )
+
+
+def _pairs_within(source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
+    """int64 [s, t]: pairs of at most s source and t target ids."""
+    shape = (source_lengths.max() + 1, target_lengths.max() + 1)
+    cells = np.ravel_multi_index((source_lengths, target_lengths), shape)
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    return counts.cumsum(axis=0).cumsum(axis=1)
+
+
+def _improve(buckets: list, below: np.ndarray) -> list:
+    """Each bucket but the last put at its best place between its neighbours."""
+    buckets = list(buckets)
+    for k in range(len(buckets) - 1):
+        s0, t0 = buckets[k - 1] if k else (0, 0)
+        s1, t1 = buckets[k + 1]
+        inside = below[s0 : s1 + 1, t0 : t1 + 1]
+        s = np.arange(s0, s1 + 1)[:, None]
+        t = np.arange(t0, t1 + 1)
+        cost = (inside - below[s0, t0]) * (s + _TARGET_WEIGHT * t)
+        cost += (below[s1, t1] - inside) * (s1 + _TARGET_WEIGHT * t1)
+        i, j = (buckets[k][0] - s0, buckets[k][1] - t0)
+        best = np.unravel_index(np.argmin(cost), cost.shape)
+        if cost[best] < cost[i, j]:
+            buckets[k] = (int(best[0]) + s0, int(best[1]) + t0)
+    return buckets

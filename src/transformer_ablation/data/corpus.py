@@ -1,0 +1,201 @@
+"""Corpora as sentence pairs, and the manifest that says exactly what they hold."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from transformer_ablation.config import DataConfig
+from transformer_ablation.data import sources, storage
+from transformer_ablation.data.parallel_text import CorpusError, DownloadError
+
+__all__ = [
+    "Corpus",
+    "CorpusError",
+    "DownloadError",
+    "Pairs",
+    "load_corpus",
+    "manifest_hash",
+    "read_manifest",
+]
+
+_READ_PAIRS = 2048  # pairs read at once
+
+
+class Pairs:
+    """(source, target) sentences of a split, in the order of the corpus.
+
+    Nothing is opened before the first read, and little is held in memory.
+    """
+
+    def __init__(
+        self, open_split: Callable[[], Any], length: int, source: str, target: str
+    ):
+        """``open_split()`` gives a TFDS data source with features of these names."""
+        self._open_split = open_split
+        self._length = length
+        self._names = (source, target)
+        self._opened: Any = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for start in range(0, self._length, _READ_PAIRS):
+            yield from self.read(range(start, min(start + _READ_PAIRS, self._length)))
+
+    def read(self, indices: Iterable[int]) -> list[tuple[str, str]]:
+        """The pairs at some indices; thousands at once are quickest."""
+        if self._opened is None:
+            self._opened = self._open_split()
+        source, target = self._names
+        records = self._opened.__getitems__([int(i) for i in indices])
+        return [(_text(record[source]), _text(record[target])) for record in records]
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """A corpus in one direction; ``splits`` has the names that the config uses."""
+
+    source_language: str
+    target_language: str
+    splits: dict[str, Pairs]
+    manifest: dict
+
+
+def load_corpus(data: DataConfig, cache: Path) -> Corpus:
+    """The corpus of a config, prepared in ``cache`` by the first call.
+
+    Raises:
+      CorpusError: if files are missing or do not fit together.
+      DownloadError: if files have to be fetched and cannot be.
+    """
+    source = sources.find(data, Path(cache))
+    folder = storage.place(cache, "corpora", source.key)
+    facts = storage.read(folder)
+    if facts is None:
+        facts = storage.publish(folder, lambda path: _prepare(source, data, path))
+    manifest = _manifest(facts, data)
+    splits = {
+        split: Pairs(
+            _opener(folder / facts["data_path"], split),
+            manifest["splits"][split]["pairs"],
+            data.source_language,
+            data.target_language,
+        )
+        for split in sources.splits_of(data)
+    }
+    return Corpus(data.source_language, data.target_language, splits, manifest)
+
+
+def read_manifest(data: DataConfig, cache: Path) -> dict | None:
+    """The manifest if the corpus is prepared and intact, else None; quick."""
+    try:
+        source = sources.find(data, Path(cache))
+    except CorpusError:
+        return None
+    facts = storage.read(storage.place(cache, "corpora", source.key))
+    return None if facts is None else _manifest(facts, data)
+
+
+def manifest_hash(manifest: dict) -> str:
+    """SHA-256 of the direction and the text of every split, and of nothing else."""
+    languages = manifest["source_language"], manifest["target_language"]
+    texts = {
+        name: {language: split[language]["sha256"] for language in languages}
+        for name, split in manifest["splits"].items()
+    }
+    return storage.content_key([*languages, texts])
+
+
+def _opener(data_path: Path, split: str) -> Callable[[], Any]:
+    """A function that opens a split of a prepared TFDS folder."""
+
+    def open_split() -> Any:
+        import tensorflow_datasets as tfds
+
+        return tfds.builder_from_directory(data_path).as_data_source(split)
+
+    return open_split
+
+
+def _prepare(source: sources.Source, data: DataConfig, folder: Path) -> dict:
+    """Prepares a corpus below ``folder``; the facts to keep beside it."""
+    import tensorflow_datasets as tfds
+
+    data_path = source.prepare(folder)
+    builder = tfds.builder_from_directory(data_path)
+    below = data_path.is_relative_to(folder)
+    return {
+        "corpus": data.corpus,
+        "version": str(builder.version),
+        "data_path": str(data_path.relative_to(folder) if below else data_path),
+        "splits": {
+            name: _describe(name, _opener(data_path, name), info.num_examples, source)
+            for name, info in builder.info.splits.items()
+        },
+        **source.facts,
+    }
+
+
+def _manifest(facts: dict, data: DataConfig) -> dict:
+    """What a record says of the data: the config's direction and splits."""
+    facts = {key: value for key, value in facts.items() if key != "data_path"}
+    splits = {name: facts["splits"][name] for name in sources.splits_of(data)}
+    return {
+        **facts,
+        "source_language": data.source_language,
+        "target_language": data.target_language,
+        "splits": splits,
+    }
+
+
+def _describe(
+    split: str, open_split: Callable[[], Any], length: int, source: sources.Source
+) -> dict:
+    """Counts and hashes of a split: ``pairs``, and by language the rest.
+
+    Words are what white space separates; ``sha256`` is that of the lines joined
+    with line ends, in UTF-8.
+    """
+    if length == 0:
+        raise CorpusError(f"split {split} is empty")
+    sides = [_Side(), _Side()]
+    for i, pair in enumerate(Pairs(open_split, length, *source.languages)):
+        for side, text, language in zip(sides, pair, source.languages, strict=True):
+            if "\n" in text:
+                raise CorpusError(
+                    f"split {split}, pair {i}, {language}: a line end in {text[:60]!r}"
+                )
+            side.add(text)
+    facts = (side.facts() for side in sides)
+    return {"pairs": length, **dict(zip(source.languages, facts, strict=True))}
+
+
+class _Side:
+    """Running counts of one side of a split."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._lines = self._words = self._characters = self._max_words = 0
+
+    def add(self, line: str) -> None:
+        words = len(line.split())
+        self._hash.update((b"\n" if self._lines else b"") + line.encode())
+        self._lines += 1
+        self._words += words
+        self._characters += len(line)
+        self._max_words = max(self._max_words, words)
+
+    def facts(self) -> dict:
+        return {
+            "words": self._words,
+            "characters": self._characters,
+            "max_words": self._max_words,
+            "sha256": self._hash.hexdigest(),
+        }
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else value

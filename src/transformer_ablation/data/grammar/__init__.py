@@ -1,0 +1,1 @@
+"""A synchronous English-German grammar, written here, as a small offline corpus."""

@@ -1,0 +1,1 @@
+"""Multi30k task 1: image descriptions in English, German and French."""

@@ -1,0 +1,1 @@
+"""From a step function to translations; no model is imported here."""

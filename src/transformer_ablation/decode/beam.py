@@ -1,0 +1,222 @@
+"""Beam search over a step function (section 6.1).
+
+At every position the continuations of all live candidates are ranked together.
+An end of sentence among the best ``beam_size`` finishes its hypothesis; the
+best ``beam_size`` others live on. Finished hypotheses are kept by score,
+log-probability divided by the length penalty. A sentence is done when no live
+candidate can overtake what is to be returned, or at its own cap.
+
+A beam of one is greedy search: it ends at the first end of sentence.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from transformer_ablation.decode.length_penalty import (
+    best_reachable_score,
+    length_penalty,
+)
+from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK
+
+# Below every log-probability, and still finite when divided or summed.
+NEVER = -1e30
+# What a decoder may not write: it is not part of any text.
+FORBIDDEN = (PAD, UNK, BOS)
+
+StepFunction = Callable[[Any, jax.Array, jax.Array], tuple[jax.Array, Any]]
+
+
+class BeamSettings(NamedTuple):
+    """What the compiled search depends on."""
+
+    beam_size: int
+    alpha: float
+    max_length: int
+    n_best: int = 1
+
+
+class Hypotheses(NamedTuple):
+    """The best ``n_best`` outputs a sentence, best first.
+
+    ``tokens`` [B, n, max_length] end in the end of sentence and then PAD;
+    ``unfinished`` marks those that were cut at the cap without one. A place
+    without a hypothesis has score -1e30 and no token.
+    """
+
+    tokens: jax.Array
+    scores: jax.Array
+    log_probabilities: jax.Array
+    unfinished: jax.Array
+
+
+class _Done(NamedTuple):
+    """Finished hypotheses, [B, C] or [B, C, T]."""
+
+    tokens: jax.Array
+    scores: jax.Array
+    log_probabilities: jax.Array
+    cut: jax.Array
+
+
+class _State(NamedTuple):
+    position: jax.Array
+    tokens_BCT: jax.Array
+    log_BC: jax.Array
+    last_BC: jax.Array
+    done: _Done
+    cache: Any
+
+
+def beam_search(
+    step: StepFunction,
+    cache: Any,
+    reorder: Callable[[Any, jax.Array], Any],
+    cap_B: jax.Array,
+    settings: BeamSettings,
+) -> Hypotheses:
+    """Searches all sentences of a batch together.
+
+    Args:
+      step: (cache, tokens [B, C], position) -> (logits [B, C, V], cache).
+      cache: the state of the step function before the first token.
+      reorder: (cache, parents [B, C]) -> the cache in which candidate c is what
+        ``parents[b, c]`` was.
+      cap_B: how many tokens, the end of sentence included, sentence b may have;
+        at most ``settings.max_length``. 0 for a padded row, which is done at
+        once and returns nothing.
+    """
+    state = _start(cache, cap_B, settings)
+
+    def body(state: _State) -> _State:
+        logits_BCV, cache = step(state.cache, state.last_BC, state.position)
+        log_BCV = state.log_BC[:, :, None] + _log_probabilities(logits_BCV)
+        state = _advance(state._replace(cache=cache), log_BCV, reorder, settings)
+        return _cut_at_cap(state, cap_B, settings.alpha)
+
+    def cond(state: _State) -> jax.Array:
+        return jnp.any(_can_improve(state, cap_B, settings))
+
+    done = lax.while_loop(cond, body, state).done
+    return Hypotheses(*(x[:, : settings.n_best] for x in done))
+
+
+def _start(cache: Any, cap_B: jax.Array, settings: BeamSettings) -> _State:
+    """One live candidate a sentence; the other places are empty."""
+    shape = (cap_B.shape[0], settings.beam_size)
+    never_BC = jnp.full(shape, NEVER, jnp.float32)
+    tokens_BCT = jnp.full((*shape, settings.max_length), PAD, jnp.int32)
+    return _State(
+        position=jnp.zeros((), jnp.int32),
+        tokens_BCT=tokens_BCT,
+        log_BC=never_BC.at[:, 0].set(jnp.where(cap_B > 0, 0.0, NEVER)),
+        last_BC=jnp.full(shape, BOS, jnp.int32),
+        done=_Done(tokens_BCT, never_BC, never_BC, jnp.zeros(shape, bool)),
+        cache=cache,
+    )
+
+
+def _log_probabilities(logits_BCV: jax.Array) -> jax.Array:
+    """log p of every next token, and never for what may not be written."""
+    log_BCV = jax.nn.log_softmax(logits_BCV.astype(jnp.float32), axis=-1)
+    return log_BCV.at[:, :, jnp.array(FORBIDDEN)].set(NEVER)
+
+
+def _advance(
+    state: _State, log_BCV: jax.Array, reorder: Callable, settings: BeamSettings
+) -> _State:
+    """One token further: some hypotheses finish, the best others live on."""
+    beam = settings.beam_size
+    log_BK, parent_BK, token_BK = _best_continuations(log_BCV, 2 * beam)
+    length = state.position + 1
+    ends_BK = token_BK == EOS
+    tokens_BKT = _gather(state.tokens_BCT, parent_BK)
+    tokens_BKT = tokens_BKT.at[:, :, state.position].set(token_BK)
+
+    first = slice(0, beam)
+    ended_BC = jnp.where(ends_BK[:, first], log_BK[:, first], NEVER)
+    done = _merge(
+        state.done, tokens_BKT[:, first], ended_BC, length, settings.alpha, cut=False
+    )
+
+    log_BC, place_BC = lax.top_k(jnp.where(ends_BK, NEVER, log_BK), beam)
+    return _State(
+        position=length,
+        tokens_BCT=_gather(tokens_BKT, place_BC),
+        log_BC=jnp.maximum(log_BC, NEVER),
+        last_BC=_gather(token_BK, place_BC),
+        done=done,
+        cache=reorder(state.cache, _gather(parent_BK, place_BC)),
+    )
+
+
+def _best_continuations(log_BCV: jax.Array, count: int):
+    """The best ``count`` of all C*V continuations: log p, parent, token.
+
+    The best of each candidate are found first, so only they are sorted together.
+    """
+    batch, candidates, size = log_BCV.shape
+    per_candidate = min(count, size)
+    best_BCK, token_BCK = lax.top_k(log_BCV, per_candidate)
+    flat = (batch, candidates * per_candidate)
+    log_BK, index_BK = lax.top_k(best_BCK.reshape(flat), min(count, flat[1]))
+    token_BK = _gather(token_BCK.reshape(flat), index_BK)
+    return log_BK, index_BK // per_candidate, token_BK.astype(jnp.int32)
+
+
+def _merge(
+    done: _Done,
+    tokens_BCT: jax.Array,
+    log_BC: jax.Array,
+    length: jax.Array,
+    alpha: float,
+    *,
+    cut: bool,
+) -> _Done:
+    """The best finished hypotheses, old and new; cut ones rank below the others.
+
+    Cut ones arrive once a sentence, equally long and in order of probability,
+    so their order among themselves is the order in which they come.
+    """
+    score_BC = jnp.where(log_BC > NEVER / 2, log_BC / length_penalty(length, alpha), 0)
+    score_BC = jnp.where(log_BC > NEVER / 2, score_BC, NEVER)
+    new = _Done(tokens_BCT, score_BC, log_BC, jnp.full(log_BC.shape, cut))
+    both = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=1), done, new)
+    possible = both.scores > NEVER / 2
+    rank = jnp.where(both.cut & possible, NEVER / 2, both.scores)
+    _, best_BC = lax.top_k(rank, log_BC.shape[1])
+    return jax.tree.map(lambda x: _gather(x, best_BC), both)
+
+
+def _cut_at_cap(state: _State, cap_B: jax.Array, alpha: float) -> _State:
+    """Sentences at their cap: what lives is cut, and nothing lives on."""
+    at_cap_B1 = (state.position >= cap_B)[:, None]
+    cut_BC = jnp.where(at_cap_B1, state.log_BC, NEVER)
+    done = _merge(state.done, state.tokens_BCT, cut_BC, state.position, alpha, cut=True)
+    return state._replace(
+        done=done, log_BC=jnp.where(at_cap_B1, NEVER, state.log_BC)
+    )
+
+
+def _can_improve(
+    state: _State, cap_B: jax.Array, settings: BeamSettings
+) -> jax.Array:
+    """Sentences whose returned hypotheses a live candidate may still overtake."""
+    best_live_B = state.log_BC[:, 0]
+    lives_B = best_live_B > NEVER / 2
+    worst_B = state.done.scores[:, settings.n_best - 1]
+    if settings.beam_size == 1:
+        return lives_B & (worst_B <= NEVER / 2)
+    bound_B = best_reachable_score(
+        jnp.where(lives_B, best_live_B, 0.0), state.position + 1, cap_B, settings.alpha
+    )
+    return lives_B & (bound_B > worst_B)
+
+
+def _gather(x_BC: jax.Array, index_BK: jax.Array) -> jax.Array:
+    """x[b, index[b, k]] for arrays with any further axes."""
+    shape = index_BK.shape + (1,) * (x_BC.ndim - 2)
+    return jnp.take_along_axis(x_BC, index_BK.reshape(shape), axis=1)

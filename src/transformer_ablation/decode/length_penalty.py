@@ -1,0 +1,21 @@
+"""The length penalty of the search (section 6.1; Wu et al. 2016, eq. 14)."""
+
+from typing import Any
+
+
+def length_penalty(length: Any, alpha: float) -> Any:
+    """((5 + length) / 6) ** alpha; ``length`` counts the end of sentence."""
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+def best_reachable_score(
+    log_probability: Any, length: Any, longest: Any, alpha: float
+) -> Any:
+    """The highest score a live hypothesis can still end with.
+
+    Every further token adds at most 0 to its log-probability, which is at most
+    0, so the bound divides it by the largest penalty on the way: that of the
+    ``longest`` length for alpha > 0, that of the next ``length`` for alpha < 0.
+    """
+    reached = longest if alpha > 0 else length
+    return log_probability / length_penalty(reached, alpha)

@@ -1,0 +1,90 @@
+"""Parameters and floating-point operations, by arithmetic alone.
+
+Nothing here imports JAX, so a sweep is planned before a device is touched. The
+counts are tested to equal the shapes of the initialised model, row by row.
+"""
+
+from transformer_ablation.config import Config, ModelConfig
+
+# Sentence length assumed for the attention term where no data has been read.
+ASSUMED_LENGTH = 30
+# A backward pass costs two products for every product of the forward pass.
+TRAINING_OVER_FORWARD = 3
+
+
+def attention_parameters(model: ModelConfig) -> int:
+    """Projections of one multi-head attention (section 3.2.2), without biases."""
+    projections = 2 * model.d_model * model.num_heads * (model.d_k + model.d_v)
+    additive = model.num_heads * model.d_k if model.compatibility == "additive" else 0
+    return projections + additive
+
+
+def feed_forward_parameters(model: ModelConfig) -> int:
+    """Both linear maps of one feed-forward network, with biases (eq. 2)."""
+    return 2 * model.d_model * model.d_ff + model.d_ff + model.d_model
+
+
+def parameter_counts(model: ModelConfig, vocabulary_size: int) -> dict[str, int]:
+    """Trained numbers by group, and their ``total``."""
+    matrices = {"all": 1, "decoder": 2, "none": 3}[model.tied_embeddings]
+    layers = model.num_layers
+    # Two layer norms an encoder layer, three a decoder layer, and with the
+    # norm in front one more at the end of each stack.
+    norms = 5 * layers + (2 if model.norm == "pre" else 0)
+    learned = 2 * model.max_length if model.positions == "learned" else 0
+    counts = {
+        "embedding": matrices * vocabulary_size * model.d_model,
+        "positions": learned * model.d_model,
+        "attention": 3 * layers * attention_parameters(model),
+        "feed_forward": 2 * layers * feed_forward_parameters(model),
+        "layer_norm": norms * 2 * model.d_model,
+    }
+    return {**counts, "total": sum(counts.values())}
+
+
+def forward_flops(
+    model: ModelConfig,
+    vocabulary_size: int,
+    source_tokens: float,
+    target_tokens: float,
+    source_length: float,
+    target_length: float,
+) -> float:
+    """Operations of the matrix products of one forward pass.
+
+    ``*_tokens`` are real tokens in all; ``*_length`` is their mean sentence
+    length, which only the attention scores and sums depend on.
+    """
+    heads, d = model.num_heads, model.d_model
+    query_output = 2 * d * heads * (model.d_k + model.d_v)
+    key_value = query_output
+    ffn = 4 * d * model.d_ff
+    encoder = source_tokens * (query_output + key_value + ffn)
+    decoder = target_tokens * (2 * query_output + key_value + ffn)
+    cross = source_tokens * key_value
+    pairs = source_tokens * source_length + target_tokens * (
+        target_length + source_length
+    )
+    scores = 2 * pairs * heads * (model.d_k + model.d_v)
+    logits = 2 * target_tokens * d * vocabulary_size
+    return model.num_layers * (encoder + decoder + cross + scores) + logits
+
+
+def step_flops(
+    config: Config,
+    source_tokens: float | None = None,
+    target_tokens: float | None = None,
+    source_length: float = ASSUMED_LENGTH,
+    target_length: float = ASSUMED_LENGTH,
+) -> int:
+    """Training operations of one update, of the full token budget by default."""
+    budget = config.data.tokens_per_batch
+    forward = forward_flops(
+        config.model,
+        config.data.vocabulary_size,
+        budget if source_tokens is None else source_tokens,
+        budget if target_tokens is None else target_tokens,
+        source_length,
+        target_length,
+    )
+    return round(TRAINING_OVER_FORWARD * forward)

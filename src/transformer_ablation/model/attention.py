@@ -1,0 +1,148 @@
+"""Attention (section 3.2): masks, compatibility functions, multi-head attention."""
+
+import functools
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.dropout import Noise, dropout
+
+
+def padding_mask(tokens_BM, pad_id: int):
+    """Which memory positions may be attended to: [B, 1, 1, M], True for real tokens."""
+    return (tokens_BM != pad_id)[:, None, None, :]
+
+
+def neighbourhood_mask(length: int, window: int | None, causal: bool):
+    """Which positions each position may see: [1, 1, L, L].
+
+    ``window`` = r keeps the r positions centred on one's own (section 4's
+    restricted self-attention; an even r has the extra one on the left);
+    ``causal`` keeps those that are not later. With both, the neighbourhood is
+    the earlier half of the window and oneself.
+    """
+    query_L1 = jnp.arange(length)[:, None]
+    key_1M = jnp.arange(length)[None, :]
+    return _visible(query_L1, key_1M, window, causal)[None, None]
+
+
+def step_mask(position, length: int, window: int | None):
+    """The row of the causal ``neighbourhood_mask`` of one traced position: [1,1,1,L]."""
+    key_1M = jnp.arange(length)[None, :]
+    query_11 = jnp.full((1, 1), position)
+    return _visible(query_11, key_1M, window, causal=True)[None, None]
+
+
+def _visible(query_L1, key_1M, window: int | None, causal: bool):
+    shape = jnp.broadcast_shapes(query_L1.shape, key_1M.shape)
+    offset_LM = jnp.broadcast_to(key_1M, shape) - jnp.broadcast_to(query_L1, shape)
+    visible_LM = jnp.ones(shape, bool)
+    if window is not None:
+        visible_LM &= (offset_LM >= -(window // 2)) & (offset_LM <= (window - 1) // 2)
+    if causal:
+        visible_LM &= offset_LM <= 0
+    return visible_LM
+
+
+def attention_weights(scores_BHLM, mask_B1LM):
+    """Softmax over the memory positions that the mask allows.
+
+    A query that may attend to nothing gets zeros, not NaN, and a gradient of
+    zero: padded rows rely on it.
+    """
+    scores_BHLM = scores_BHLM.astype(jnp.float32)
+    mask_BHLM = jnp.broadcast_to(mask_B1LM, scores_BHLM.shape)
+    lowest = jnp.finfo(jnp.float32).min
+    weights_BHLM = jax.nn.softmax(jnp.where(mask_BHLM, scores_BHLM, lowest), axis=-1)
+    return jnp.where(mask_BHLM, weights_BHLM, 0.0)
+
+
+def dot_scores(q_BLHK, k_BHMK):
+    """Products of every query with every key: [B, H, L, M]."""
+    return jnp.einsum("BLHK,BHMK->BHLM", q_BLHK, k_BHMK)
+
+
+def scaled_dot_scores(q_BLHK, k_BHMK):
+    """Products divided by sqrt(d_k) (section 3.2.1, eq. 1): [B, H, L, M]."""
+    return dot_scores(q_BLHK * q_BLHK.shape[-1] ** -0.5, k_BHMK)
+
+
+def additive_scores(q_BLHK, k_BHMK, vector_HK):
+    """v . tanh(q + k) of every query with every key (Bahdanau et al. 2015)."""
+    q_BHL1K = jnp.moveaxis(q_BLHK, 1, 2)[:, :, :, None]
+    hidden_BHLMK = jnp.tanh(q_BHL1K + k_BHMK[:, :, None])
+    return jnp.einsum("BHLMK,HK->BHLM", hidden_BHLMK, vector_HK)
+
+
+def weighted_sum(weights_BHLM, v_BHMU):
+    """The values averaged with the weights: [B, L, H, U]."""
+    return jnp.einsum("BHLM,BHMU->BLHU", weights_BHLM.astype(v_BHMU.dtype), v_BHMU)
+
+
+class MultiHeadAttention(nn.Module):
+    """Heads of their own ``d_k`` and ``d_v``, concatenated and projected (3.2.2).
+
+    The four projections have no biases, as in the paper's formula.
+    """
+
+    config: ModelConfig
+
+    def setup(self):
+        config = self.config
+        dense = functools.partial(
+            nn.Dense,
+            use_bias=False,
+            dtype=jnp.dtype(config.dtype),
+            kernel_init=nn.initializers.xavier_uniform(),
+        )
+        self.query = dense(config.num_heads * config.d_k)
+        self.key = dense(config.num_heads * config.d_k)
+        self.value = dense(config.num_heads * config.d_v)
+        self.output = dense(config.d_model)
+        if config.compatibility == "additive":
+            self.vector = self.param(
+                "vector",
+                nn.initializers.normal(config.d_k**-0.5),
+                (config.num_heads, config.d_k),
+            )
+
+    def keys_values(self, memory_BMD):
+        """Keys [B, H, M, K] and values [B, H, M, U] of a memory."""
+        shape = (*memory_BMD.shape[:2], self.config.num_heads)
+        k_BMHK = self.key(memory_BMD).reshape(*shape, self.config.d_k)
+        v_BMHU = self.value(memory_BMD).reshape(*shape, self.config.d_v)
+        return jnp.moveaxis(k_BMHK, 1, 2), jnp.moveaxis(v_BMHU, 1, 2)
+
+    def scores(self, q_BLHK, k_BHMK):
+        """The compatibility of queries and keys: [B, H, L, M]."""
+        if self.config.compatibility == "additive":
+            vector_HK = self.vector.astype(q_BLHK.dtype)
+            return additive_scores(q_BLHK, k_BHMK, vector_HK)
+        if self.config.compatibility == "dot":
+            return dot_scores(q_BLHK, k_BHMK)
+        return scaled_dot_scores(q_BLHK, k_BHMK)
+
+    def attend(self, x_BLD, k_BHMK, v_BHMU, mask_B1LM, noise: Noise | None = None):
+        """Each position of ``x_BLD`` gathers from the keys and values: [B, L, D].
+
+        The weights are sown as ``attention/weights`` for whoever asks for them.
+        """
+        batch, length, _ = x_BLD.shape
+        heads = self.config.num_heads
+        q_BLHK = self.query(x_BLD).reshape(batch, length, heads, self.config.d_k)
+        weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHMK), mask_B1LM)
+        self.sow("attention", "weights", weights_BHLM)
+        if noise is not None and noise.attention_rate is not None:
+            key = self.make_rng("dropout")
+            rate = noise.attention_rate
+            weights_BHLM = dropout(weights_BHLM, rate, key, noise.first_row)
+        heads_BLHU = weighted_sum(weights_BHLM, v_BHMU)
+        return self.output(heads_BLHU.reshape(batch, length, heads * self.config.d_v))
+
+    def __call__(self, x_BLD, memory_BMD, mask_B1LM, noise: Any = None):
+        """Attention from ``x_BLD`` to ``memory_BMD``: [B, L, D]."""
+        k_BHMK, v_BHMU = self.keys_values(memory_BMD)
+        return self.attend(x_BLD, k_BHMK, v_BHMU, mask_B1LM, noise)

@@ -1,0 +1,30 @@
+"""The position-wise feed-forward network (section 3.3)."""
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.dropout import Noise, dropout
+
+
+class FeedForward(nn.Module):
+    """max(0, x W1 + b1) W2 + b2 at every position (eq. 2): [B, L, D]."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x_BLD, noise: Noise | None = None):
+        dtype = jnp.dtype(self.config.dtype)
+        init = nn.initializers.xavier_uniform()
+        hidden_BLF = nn.relu(
+            nn.Dense(self.config.d_ff, dtype=dtype, kernel_init=init, name="inner")(
+                x_BLD
+            )
+        )
+        if noise is not None and noise.activation_rate is not None:
+            key = self.make_rng("dropout")
+            rate = noise.activation_rate
+            hidden_BLF = dropout(hidden_BLF, rate, key, noise.first_row)
+        return nn.Dense(
+            self.config.d_model, dtype=dtype, kernel_init=init, name="outer"
+        )(hidden_BLF)

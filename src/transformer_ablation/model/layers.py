@@ -1,0 +1,153 @@
+"""One layer of each stack (section 3.1), and the stacks as scans over layers."""
+
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jax import lax
+
+from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.attention import MultiHeadAttention
+from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.feed_forward import FeedForward
+from transformer_ablation.model.sublayer import Residual
+
+
+class EncoderContext(NamedTuple):
+    """What every encoder layer sees besides its input."""
+
+    mask_B1LM: Any
+    noise: Noise | None
+
+
+class DecoderContext(NamedTuple):
+    """What every decoder layer sees besides its input and its cache.
+
+    ``memory_BSD`` is None in a cached step: its keys and values are in the
+    cache. ``position`` is the traced position of a cached step.
+    """
+
+    memory_BSD: Any
+    self_mask_B1LM: Any
+    memory_mask_B1LM: Any
+    noise: Noise | None
+    position: Any = None
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward network, each in its residual."""
+
+    config: ModelConfig
+
+    def setup(self):
+        self.self_attention = MultiHeadAttention(self.config)
+        self.self_attention_residual = Residual(self.config)
+        self.feed_forward = FeedForward(self.config)
+        self.feed_forward_residual = Residual(self.config)
+
+    def __call__(self, x_BLD, _, context: EncoderContext):
+        mask_B1LM, noise = context
+        x_BLD = self.self_attention_residual(
+            x_BLD, lambda y: self.self_attention(y, y, mask_B1LM, noise), noise
+        )
+        x_BLD = self.feed_forward_residual(
+            x_BLD, lambda y: self.feed_forward(y, noise), noise
+        )
+        return x_BLD, None
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the memory, feed-forward network.
+
+    ``__call__`` runs whole targets; ``start`` makes the layer's cache from the
+    memory and ``step`` runs one position against it. The three share every
+    parameter, and tests hold them equal.
+    """
+
+    config: ModelConfig
+
+    def setup(self):
+        self.self_attention = MultiHeadAttention(self.config)
+        self.self_attention_residual = Residual(self.config)
+        self.cross_attention = MultiHeadAttention(self.config)
+        self.cross_attention_residual = Residual(self.config)
+        self.feed_forward = FeedForward(self.config)
+        self.feed_forward_residual = Residual(self.config)
+
+    def __call__(self, x_BLD, _, context: DecoderContext):
+        memory_BSD, self_mask_B1LM, memory_mask_B1LM, noise, _ = context
+        x_BLD = self.self_attention_residual(
+            x_BLD, lambda y: self.self_attention(y, y, self_mask_B1LM, noise), noise
+        )
+        x_BLD = self.cross_attention_residual(
+            x_BLD,
+            lambda y: self.cross_attention(y, memory_BSD, memory_mask_B1LM, noise),
+            noise,
+        )
+        x_BLD = self.feed_forward_residual(
+            x_BLD, lambda y: self.feed_forward(y, noise), noise
+        )
+        return x_BLD, None
+
+    def start(self, carry, _, context: DecoderContext):
+        """The memory's keys and values, computed once a sentence."""
+        keys, values = self.cross_attention.keys_values(context.memory_BSD)
+        return carry, {"memory_keys": keys, "memory_values": values}
+
+    def step(self, x_BCD, cache: dict, context: DecoderContext):
+        """One position of C candidates a sentence.
+
+        Candidates stand on the query axis where they share the memory, and on
+        the batch axis where each has its own past.
+        """
+        past = {}
+
+        def attend_to_past(y_BCD):
+            rows_R1D = y_BCD.reshape(-1, 1, y_BCD.shape[-1])
+            k_RH1K, v_RH1U = self.self_attention.keys_values(rows_R1D)
+            at = (0, 0, context.position, 0)
+            past["keys"] = lax.dynamic_update_slice(cache["keys"], k_RH1K, at)
+            past["values"] = lax.dynamic_update_slice(cache["values"], v_RH1U, at)
+            y_R1D = self.self_attention.attend(
+                rows_R1D, past["keys"], past["values"], context.self_mask_B1LM
+            )
+            return y_R1D.reshape(y_BCD.shape)
+
+        def attend_to_memory(y_BCD):
+            return self.cross_attention.attend(
+                y_BCD,
+                cache["memory_keys"],
+                cache["memory_values"],
+                context.memory_mask_B1LM,
+            )
+
+        x_BCD = self.self_attention_residual(x_BCD, attend_to_past, None)
+        x_BCD = self.cross_attention_residual(x_BCD, attend_to_memory, None)
+        x_BCD = self.feed_forward_residual(x_BCD, self.feed_forward, None)
+        return x_BCD, {**cache, **past}
+
+
+def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
+    """``num_layers`` layers as one scan, so depth does not cost compile time.
+
+    Parameters have a leading axis of layers; each listed method takes (carry,
+    per-layer input, context) and returns (carry, per-layer output).
+    """
+    return nn.scan(
+        layer,
+        variable_axes={"params": 0, "attention": 0},
+        split_rngs={"params": True, "dropout": True},
+        in_axes=(0, nn.broadcast),
+        length=config.num_layers,
+        methods=methods,
+    )(config)
+
+
+def empty_past(config: ModelConfig, rows: int, length: int) -> dict:
+    """Zeroed self-attention caches of all layers: [N, rows, H, length, K or U]."""
+    shape = (config.num_layers, rows, config.num_heads, length)
+    dtype = jnp.dtype(config.dtype)
+    return {
+        "keys": jnp.zeros((*shape, config.d_k), dtype),
+        "values": jnp.zeros((*shape, config.d_v), dtype),
+    }

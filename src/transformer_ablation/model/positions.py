@@ -1,0 +1,73 @@
+"""Where a token stands (section 3.5)."""
+
+import flax.linen as nn
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_ablation.config import ModelConfig
+
+
+def sinusoidal_table(length: int, d_model: int) -> np.ndarray:
+    """Sines at even and cosines at odd features, interleaved: [length, d_model].
+
+    PE[pos, 2i] = sin(pos / 10000^(2i / d_model)), PE[pos, 2i + 1] = cos(same).
+    Computed in float64: an angle of 1000 has an error of 3e-5 in float32.
+    """
+    positions_L1 = np.arange(length, dtype=np.float64)[:, None]
+    rates_1E = 10_000.0 ** (-np.arange(0, d_model, 2, dtype=np.float64) / d_model)[None]
+    table_LD = np.empty((length, d_model))
+    table_LD[:, 0::2] = np.sin(positions_L1 * rates_1E)
+    table_LD[:, 1::2] = np.cos(positions_L1 * rates_1E)
+    return table_LD.astype(np.float32)
+
+
+class Positions(nn.Module):
+    """Adds a vector for each position: sinusoidal, learned, or none.
+
+    A learned table has ``max_length`` rows. JAX would clamp a position beyond
+    it in silence, so a longer sequence is refused when the shape is known, and
+    callers check what they decode on the host.
+    """
+
+    config: ModelConfig
+
+    def setup(self):
+        if self.config.positions == "learned":
+            self.table = self.param(
+                "table",
+                # As spread as a token embedding after its scaling by 1/sqrt(d).
+                nn.initializers.normal(self.config.d_model**-0.5),
+                (self.config.max_length, self.config.d_model),
+            )
+
+    def vectors(self, length: int):
+        """The first ``length`` position vectors [length, D], or None.
+
+        Raises:
+          ValueError: if a learned table is shorter than ``length``.
+        """
+        kind = self.config.positions
+        if kind == "none":
+            return None
+        if kind == "sinusoidal":
+            return jnp.asarray(sinusoidal_table(length, self.config.d_model))
+        if length > self.config.max_length:
+            raise ValueError(
+                f"a sequence of {length} positions does not fit into "
+                f"model.max_length = {self.config.max_length} learned positions"
+            )
+        return self.table[:length]
+
+    def __call__(self, x_BLD):
+        """``x_BLD`` with the vectors of positions 0 to L-1 added."""
+        table_LD = self.vectors(x_BLD.shape[1])
+        if table_LD is None:
+            return x_BLD
+        return x_BLD + table_LD[None].astype(x_BLD.dtype)
+
+    def at(self, x_B1D, position, length: int):
+        """One position added to every row; ``position`` is traced, < ``length``."""
+        table_LD = self.vectors(length)
+        if table_LD is None:
+            return x_B1D
+        return x_B1D + table_LD[position][None, None].astype(x_B1D.dtype)

@@ -1,0 +1,42 @@
+"""What surrounds every sub-layer: residual sum, dropout, layer norm."""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.dropout import Noise, dropout
+
+LAYER_NORM_EPSILON = 1e-6  # not in the paper; its first code's value
+
+
+def layer_norm(config: ModelConfig, name: str | None = None) -> nn.LayerNorm:
+    """Layer normalisation with gain and bias, statistics in float32."""
+    return nn.LayerNorm(
+        epsilon=LAYER_NORM_EPSILON,
+        dtype=jnp.dtype(config.dtype),
+        use_fast_variance=False,
+        name=name,
+    )
+
+
+class Residual(nn.Module):
+    """Post-norm LayerNorm(x + dropout(f(x))), the paper's (sections 3.1, 5.4).
+
+    Pre-norm is x + dropout(f(LayerNorm(x))). ``sublayer`` maps the (normed)
+    input to an array like it, and whatever else it returns is passed on.
+    """
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x_BLD, sublayer: Callable[..., Any], noise: Noise | None):
+        norm = layer_norm(self.config, name="norm")
+        pre = self.config.norm == "pre"
+        y_BLD = sublayer(norm(x_BLD) if pre else x_BLD)
+        if noise is not None and noise.dropout_rate is not None:
+            key = self.make_rng("dropout")
+            y_BLD = dropout(y_BLD, noise.dropout_rate, key, noise.first_row)
+        return x_BLD + y_BLD if pre else norm(x_BLD + y_BLD)

@@ -1,0 +1,166 @@
+"""The encoder-decoder Transformer (section 3), whole and step by step."""
+
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.attention import (
+    neighbourhood_mask,
+    padding_mask,
+    step_mask,
+)
+from transformer_ablation.model.dropout import Noise, dropout
+from transformer_ablation.model.layers import (
+    DecoderContext,
+    DecoderLayer,
+    EncoderContext,
+    EncoderLayer,
+    empty_past,
+    stack,
+)
+from transformer_ablation.model.positions import Positions
+from transformer_ablation.model.sublayer import layer_norm
+
+
+class DecodeCache(NamedTuple):
+    """The state of cached decoding.
+
+    ``layers["keys"/"values"]`` are [N, B*C, H, T, K or U] and move with their
+    candidates; ``layers["memory_*"]`` and the mask belong to the sentence.
+    """
+
+    layers: dict
+    memory_mask_B11S: jax.Array
+
+
+class Transformer(nn.Module):
+    """``source`` and ``target`` are token ids ending in the end of sentence.
+
+    The decoder's input is the target shifted right behind ``bos_id``. Ids are
+    not checked here, where JAX would clamp them: batches are, on the host.
+    """
+
+    config: ModelConfig
+    vocabulary_size: int
+    pad_id: int
+    bos_id: int
+
+    def setup(self):
+        config = self.config
+        self.embeddings = {
+            name: self.param(
+                f"{name}_embedding",
+                nn.initializers.normal(config.d_model**-0.5),
+                (self.vocabulary_size, config.d_model),
+            )
+            for name in self._matrices()
+        }
+        self.source_positions = Positions(config)
+        self.target_positions = Positions(config)
+        self.encoder = stack(EncoderLayer, config, ["__call__"])
+        self.decoder = stack(DecoderLayer, config, ["__call__", "start", "step"])
+        if config.norm == "pre":
+            self.encoder_norm = layer_norm(config)
+            self.decoder_norm = layer_norm(config)
+
+    def _matrices(self) -> tuple[str, ...]:
+        return {
+            "all": ("shared",),
+            "decoder": ("source", "target"),
+            "none": ("source", "target", "output"),
+        }[self.config.tied_embeddings]
+
+    def _matrix(self, use: str):
+        """The matrix of a use (source, target, output) under the tying."""
+        if "shared" in self.embeddings:
+            return self.embeddings["shared"]
+        return self.embeddings.get(use, self.embeddings["target"])
+
+    def _embed(self, tokens_BL, use: str):
+        x_BLD = jnp.take(self._matrix(use), tokens_BL, axis=0)
+        if self.config.scale_embeddings:
+            x_BLD = x_BLD * self.config.d_model**0.5
+        return x_BLD.astype(self.config.dtype)
+
+    def _input_dropout(self, x_BLD, noise: Noise | None):
+        if noise is None or noise.dropout_rate is None:
+            return x_BLD
+        key = self.make_rng("dropout")
+        return dropout(x_BLD, noise.dropout_rate, key, noise.first_row)
+
+    def encode(self, source_BS, noise: Noise | None = None):
+        """The memory [B, S, D] that the decoder attends to."""
+        x_BSD = self.source_positions(self._embed(source_BS, "source"))
+        x_BSD = self._input_dropout(x_BSD, noise)
+        near = neighbourhood_mask(
+            source_BS.shape[1], self.config.attention_window, causal=False
+        )
+        mask_B1LM = padding_mask(source_BS, self.pad_id) & near
+        x_BSD, _ = self.encoder(x_BSD, None, EncoderContext(mask_B1LM, noise))
+        return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
+
+    def shift_right(self, target_BT):
+        """The decoder's input: the begin of sentence, then all but the last."""
+        first_B1 = jnp.full((target_BT.shape[0], 1), self.bos_id, target_BT.dtype)
+        return jnp.concatenate([first_B1, target_BT[:, :-1]], axis=1)
+
+    def decode(self, memory_BSD, source_BS, target_BT, noise: Noise | None = None):
+        """The decoder's last hidden states [B, T, D] under teacher forcing."""
+        inputs_BT = self.shift_right(target_BT)
+        x_BTD = self.target_positions(self._embed(inputs_BT, "target"))
+        x_BTD = self._input_dropout(x_BTD, noise)
+        length = target_BT.shape[1]
+        near = neighbourhood_mask(length, self.config.attention_window, causal=True)
+        context = DecoderContext(
+            memory_BSD=memory_BSD,
+            self_mask_B1LM=padding_mask(inputs_BT, self.pad_id) & near,
+            memory_mask_B1LM=padding_mask(source_BS, self.pad_id),
+            noise=noise,
+        )
+        x_BTD, _ = self.decoder(x_BTD, None, context)
+        return self.decoder_norm(x_BTD) if self.config.norm == "pre" else x_BTD
+
+    def logits(self, x_BLD):
+        """Scores of every piece [B, L, V] in float32 (section 3.4); no bias."""
+        matrix_VD = self._matrix("output").astype(x_BLD.dtype)
+        return jnp.einsum(
+            "BLD,VD->BLV", x_BLD, matrix_VD, preferred_element_type=jnp.float32
+        )
+
+    def __call__(self, source_BS, target_BT, noise: Noise | None = None):
+        """Logits [B, T, V] of each target token given those before it."""
+        memory_BSD = self.encode(source_BS, noise)
+        return self.logits(self.decode(memory_BSD, source_BS, target_BT, noise))
+
+    def start_cache(self, source_BS, candidates: int, length: int) -> DecodeCache:
+        """Encodes, and makes room for ``length`` positions of every candidate."""
+        memory_BSD = self.encode(source_BS)
+        context = DecoderContext(memory_BSD, None, None, None)
+        _, memory = self.decoder.start(jnp.zeros(()), None, context)
+        rows = source_BS.shape[0] * candidates
+        past = empty_past(self.config, rows, length)
+        return DecodeCache({**past, **memory}, padding_mask(source_BS, self.pad_id))
+
+    def step(self, cache: DecodeCache, tokens_BC, position) -> Any:
+        """Logits [B, C, V] of what follows ``tokens_BC`` at ``position``.
+
+        ``position`` is traced and counts from 0, where the token is
+        ``bos_id``; it must be below the ``length`` of ``start_cache``.
+        """
+        length = cache.layers["keys"].shape[3]
+        x_BCD = self._embed(tokens_BC, "target")
+        x_BCD = self.target_positions.at(x_BCD, position, length)
+        context = DecoderContext(
+            memory_BSD=None,
+            self_mask_B1LM=step_mask(position, length, self.config.attention_window),
+            memory_mask_B1LM=cache.memory_mask_B11S,
+            noise=None,
+            position=position,
+        )
+        x_BCD, layers = self.decoder.step(x_BCD, cache.layers, context)
+        if self.config.norm == "pre":
+            x_BCD = self.decoder_norm(x_BCD)
+        return self.logits(x_BCD), cache._replace(layers=layers)

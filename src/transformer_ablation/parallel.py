@@ -1,0 +1,125 @@
+"""Devices: the only file that calls ``jax.pmap``.
+
+JAX keeps pmap in maintenance mode, so everything that depends on it is here:
+what is replicated, what is sharded, and how the host reads a result.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+AXIS = "devices"
+
+
+def device_count() -> int:
+    """Devices of this process that a batch is spread over."""
+    return jax.local_device_count()
+
+
+def device_description() -> dict[str, Any]:
+    """Kind, platform and count of the devices, for the record."""
+    device = jax.local_devices()[0]
+    return {
+        "kind": device.device_kind,
+        "platform": device.platform,
+        "count": device_count(),
+    }
+
+
+def use_compilation_cache(folder: Path) -> None:
+    """Keeps compiled programs in ``folder`` for later processes.
+
+    A folder that the user has set by JAX_COMPILATION_CACHE_DIR is left alone.
+    """
+    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def sum_over_devices(tree: Any) -> Any:
+    """The sum of a pytree over all devices, inside a mapped function."""
+    return lax.psum(tree, AXIS)
+
+
+def device_index() -> Any:
+    """The number of the device at hand, inside a mapped function."""
+    return lax.axis_index(AXIS)
+
+
+def replicate(tree: Any) -> Any:
+    """The tree on every device, placed as ``map_update`` returns it.
+
+    A tree placed otherwise would make the update compile twice.
+    """
+    copy = jax.pmap(lambda x, _: x, AXIS, in_axes=(None, 0), out_axes=None)
+    return copy(tree, np.zeros(device_count()))
+
+
+def map_update(update: Callable) -> Callable:
+    """``update(state, batch, *rest)`` over all devices.
+
+    The batch is sharded on its leading axis; state, rest and results are
+    replicated. The state is donated: the caller must use the returned one.
+    """
+
+    def call(state: Any, batch: Any, *rest: Any) -> Any:
+        _check_leading_axis(batch)
+        results = mapped(len(rest))(state, batch, *rest)
+        # CPU devices share one pool of threads; sums that are not waited for
+        # can leave each other without one for ever.
+        shared = device_count() > 1 and jax.default_backend() == "cpu"
+        return jax.block_until_ready(results) if shared else results
+
+    cache: dict[int, Callable] = {}
+
+    def mapped(count: int) -> Callable:
+        if count not in cache:
+            cache[count] = jax.pmap(
+                update,
+                axis_name=AXIS,
+                in_axes=(None, 0) + (None,) * count,
+                out_axes=None,
+                donate_argnums=(0,),
+            )
+        return cache[count]
+
+    return call
+
+
+def map_batch(function: Callable) -> Callable:
+    """``function(params, batch)`` over all devices, params replicated.
+
+    The host gives rows [R, ...] and gets results [R, ...] as numpy; R must
+    divide by the number of devices.
+    """
+    mapped = jax.pmap(function, AXIS, in_axes=(None, 0), out_axes=0)
+
+    def call(params: Any, batch: Any) -> Any:
+        count = device_count()
+        shards = jax.tree.map(
+            lambda x: x.reshape(count, x.shape[0] // count, *x.shape[1:]), batch
+        )
+        _check_leading_axis(shards)
+        return jax.tree.map(_joined, jax.device_get(mapped(params, shards)))
+
+    return call
+
+
+def _joined(x: np.ndarray) -> np.ndarray:
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+def _check_leading_axis(batch: Any) -> None:
+    for leaf in jax.tree.leaves(batch):
+        if leaf.shape[0] != device_count():
+            raise ValueError(
+                f"the leading axis of a batch is {leaf.shape[0]}, "
+                f"but there are {device_count()} devices"
+            )

@@ -1,0 +1,128 @@
+"""Which fields of a config a table shows, and how: the paper's columns, then words.
+
+Configs are nested plain mappings here, as they stand in ``sweep.json``.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Columns of Table 3 that describe the model: heading, field.
+PAPER_COLUMNS = {
+    "N": "model.num_layers",
+    "d_model": "model.d_model",
+    "d_ff": "model.d_ff",
+    "h": "model.num_heads",
+    "d_k": "model.d_k",
+    "d_v": "model.d_v",
+    "P_drop": "regularization.dropout_rate",
+    "ε_ls": "regularization.label_smoothing",
+    "steps": "train.steps",
+}
+
+# What Table 3 of the paper was measured on: its base model (sections 5 and 6.2).
+PAPER_SETTING = {
+    "data.corpus": "wmt14",
+    "data.source_language": "en",
+    "data.target_language": "de",
+    "data.vocabulary_size": 37_000,
+    "data.tokens_per_batch": 25_000,
+    "model.num_layers": 6,
+    "model.d_model": 512,
+    "model.d_ff": 2048,
+    "model.num_heads": 8,
+    "model.d_k": 64,
+    "model.d_v": 64,
+    "regularization.dropout_rate": 0.1,
+    "regularization.label_smoothing": 0.1,
+    "optimizer.warmup_steps": 4000,
+    "train.steps": 100_000,
+}
+
+# Fields that are another run of the same row, or another place of the same data.
+NOT_OF_THE_ROW = ("train.seed", "data.directory")
+
+# Changes whose plain reading is clearer than `field = value (base: value)`.
+WORDING = {
+    "model.positions": "{new} positions instead of {old}",
+    "model.norm": "{new}-norm instead of {old}-norm",
+    "model.tied_embeddings": "embeddings tied: {new} instead of {old}",
+    "model.compatibility": "{new} compatibility instead of {old}",
+    "model.attention_window": "attention window {new} instead of {old}",
+    "model.architecture": "{new} instead of {old}",
+    "decode.average_checkpoints": "average of {new} checkpoints instead of {old}",
+}
+
+
+def flatten(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """``{"section.field": value}``."""
+    return {
+        f"{section}.{field}": value
+        for section, fields in config.items()
+        for field, value in fields.items()
+    }
+
+
+def row_differences(
+    base: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """``{"section.field": (base's value, the row's value)}`` where they differ."""
+    old, new = flatten(base), flatten(config)
+    paths = [p for p in [*old, *(p for p in new if p not in old)]]
+    return {
+        path: (old.get(path), new.get(path))
+        for path in paths
+        if path not in NOT_OF_THE_ROW and old.get(path) != new.get(path)
+    }
+
+
+def shown_columns(
+    base: Mapping[str, Any], configs: Iterable[Mapping[str, Any]], paper: bool
+) -> dict[str, str]:
+    """All the paper's columns beside its numbers; else those that some row varies."""
+    if paper:
+        return dict(PAPER_COLUMNS)
+    varied = {path for config in configs for path in row_differences(base, config)}
+    return {name: path for name, path in PAPER_COLUMNS.items() if path in varied}
+
+
+def cell(path: str, value: Any) -> str:
+    """A config value as the paper prints it: 100,000 steps are 100K."""
+    if path == "train.steps" and value and value % 1000 == 0:
+        return f"{value // 1000}K"
+    return word(value)
+
+
+def word(value: Any) -> str:
+    """A config value in words: None is none, True is on."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def other_changes(base: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """What no column of the paper says, in words, separated by semicolons."""
+    return "; ".join(
+        _phrase(path, word(old), word(new))
+        for path, (old, new) in row_differences(base, config).items()
+        if path not in PAPER_COLUMNS.values()
+    )
+
+
+def _phrase(path: str, old: str, new: str) -> str:
+    if path == "model.positions" and new == "none":
+        return f"no positions instead of {old}"
+    if path in WORDING:
+        return WORDING[path].format(new=new, old=old)
+    return f"{path} {new} instead of {old}"
+
+
+def setting_differences(base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """``{field: (the paper's value, base's value)}`` where base is not the paper's."""
+    here = flatten(base)
+    return {
+        path: (value, here.get(path))
+        for path, value in PAPER_SETTING.items()
+        if here.get(path) != value
+    }

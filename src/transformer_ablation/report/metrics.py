@@ -1,0 +1,159 @@
+"""Scalars of a run over its updates: ``metrics.jsonl`` and TensorBoard.
+
+A line of ``metrics.jsonl`` is one value: ``{"step", "tag", "value", "seconds"}``, with
+null where the value is not finite. Tags are ``<split>/<quantity>``.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformer_ablation.report.json_file import write_text
+
+METRICS_FILE = "metrics.jsonl"
+TAG = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
+TAIL_BYTES = 1 << 16
+KEYS = ("step", "tag", "value", "seconds")
+
+
+class MetricsError(ValueError):
+    """A metrics file or tag that cannot be used; names file and line, or the tag."""
+
+
+class MetricWriter:
+    """Appends scalars to ``metrics.jsonl`` and to a TensorBoard event file.
+
+    With ``resume_step`` s, values of later updates are dropped from both: the run is
+    about to make them again. Without it the run starts afresh, and so do its values.
+    """
+
+    def __init__(self, directory: str | Path, resume_step: int | None = None):
+        # tensorboardX takes a while to import; readers of metrics do without it.
+        from tensorboardX import SummaryWriter
+
+        from transformer_ablation.report import events
+
+        self._path = Path(directory) / METRICS_FILE
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        kept = [] if resume_step is None else _keep(self._path, resume_step)
+        write_text(self._path, "".join(_line(entry) for entry in kept))
+        old = events.event_files(self._path.parent)
+        shown = events.shown_scalars(self._path.parent) if kept else set()
+        self._file = open(self._path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115
+        first = 0 if resume_step is None else resume_step + 1
+        # The suffix keeps two writers of one second from sharing a file name.
+        self._board = SummaryWriter(
+            logdir=str(directory),
+            purge_step=first if old else None,
+            filename_suffix=f".{len(old):04d}",
+            flush_secs=10,
+        )
+        self._replay([e for e in kept if (e["tag"], e["step"]) not in shown])
+
+    @property
+    def board(self) -> Any:
+        """The run's ``SummaryWriter``, for what is not a scalar."""
+        return self._board
+
+    def write(self, step: int, values: Mapping[str, Any], seconds: float) -> None:
+        """Adds one value a tag; ``seconds`` are those of training so far.
+
+        Raises:
+          MetricsError: for a tag that is not ``<split>/<quantity>``.
+        """
+        for tag in values:
+            if not TAG.fullmatch(tag):
+                raise MetricsError(
+                    f"tag {tag!r} is not allowed; write it as <split>/<quantity>"
+                )
+        for tag, value in values.items():
+            number = float(value)
+            entry = {"step": int(step), "tag": tag, "value": number}
+            self._file.write(_line({**entry, "seconds": float(seconds)}))
+            self._board.add_scalar(tag, number, int(step))
+        self._file.flush()
+
+    def flush(self) -> None:
+        """Puts the lines on disk; TensorBoard's file follows within seconds."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._board.flush()
+
+    def close(self) -> None:
+        """Writes everything that is left, and ends both files."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+            self._board.close()
+
+    def __enter__(self) -> "MetricWriter":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _replay(self, entries: list[dict[str, Any]]) -> None:
+        """Gives TensorBoard what a killed process had not yet put in its file."""
+        for entry in entries:
+            value = math.nan if entry["value"] is None else entry["value"]
+            self._board.add_scalar(entry["tag"], value, entry["step"])
+
+
+def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
+    """Every value in order; a last line without an end, being written, is left out.
+
+    Raises:
+      MetricsError: for a broken line, with its number.
+    """
+    path = Path(directory) / METRICS_FILE
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")[:-1]
+    return [_entry(path, i, line) for i, line in enumerate(lines, start=1)]
+
+
+def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
+    """The newest values, oldest first: cheap for a long run, silent on torn lines."""
+    path = Path(directory) / METRICS_FILE
+    if not path.exists():
+        return []
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL_BYTES))
+        lines = file.read().split(b"\n")[:-1]
+    whole = lines if size <= TAIL_BYTES else lines[1:]
+    entries = []
+    for i, line in enumerate(whole, start=1):
+        try:
+            entries.append(_entry(path, i, line))
+        except MetricsError:
+            continue
+    return entries
+
+
+def _keep(path: Path, step: int) -> list[dict[str, Any]]:
+    return [e for e in read_metrics(path.parent) if e["step"] <= step]
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    """One line of JSON; a value that is not finite becomes null."""
+    value = entry["value"]
+    known = value is not None and math.isfinite(value)
+    return json.dumps({**entry, "value": value if known else None}) + "\n"
+
+
+def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+        if isinstance(entry, dict) and all(key in entry for key in KEYS):
+            return entry
+        fault = f"lacks one of {', '.join(KEYS)}"
+    except ValueError as error:
+        fault = str(error)
+    raise MetricsError(
+        f"{path}, line {number}: not a metric ({fault}); remove the line to go on"
+    )

@@ -1,0 +1,217 @@
+"""The lines below a table: what was scored, how, on what, and what it is not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from transformer_ablation.report.columns import (
+    PAPER_COLUMNS,
+    cell,
+    flatten,
+    setting_differences,
+    word,
+)
+from transformer_ablation.report.consistency import checkpoints, vocabulary_hash
+from transformer_ablation.report.table_row import NO_PAPER, Chosen, TableRow
+
+Record = Mapping[str, Any]
+HASH_LETTERS = 12  # enough to tell hashes apart, and to find one by
+
+
+def table_notes(
+    sweep: Mapping[str, Any],
+    rows: Sequence[TableRow],
+    finished: Sequence[Record],
+    chosen: Chosen,
+) -> list[str]:
+    """Every note that applies, one sentence or a few each."""
+    notes = [_reading(sweep, rows)]
+    notes += _perplexity(sweep, rows, chosen)
+    notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
+    notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
+    notes += _checkpoints(rows, chosen)
+    notes += _machines(finished)
+    notes += _setting(sweep, rows)
+    notes += _strangers(sweep, rows)
+    notes += _unscored(rows)
+    return notes + _unfinished(rows)
+
+
+def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
+    text = "A blank cell is equal to base. Δ is the row minus base."
+    if not any(row.is_base for row in rows):
+        base = flatten(sweep["config"])
+        fields = [f"{name} {cell(p, base[p])}" for name, p in PAPER_COLUMNS.items()]
+        text = f"A blank cell is equal to base, which has no row: {', '.join(fields)}."
+    most = max(len(m.values) for row in rows for m in (row.ppl, row.bleu))
+    if most < 2:
+        return text + " One seed a row: a difference may be chance."
+    means = f"Means over finished seeds, at most {most}"
+    return f"{text} {means}, ± sample standard deviation (n - 1)."
+
+
+def _perplexity(
+    sweep: Mapping[str, Any], rows: Sequence[TableRow], chosen: Chosen
+) -> list[str]:
+    scored = [(r, s) for (_, _, q), (r, s) in chosen.items() if q == "ppl"]
+    if not scored:
+        return []
+    record, score = scored[0]
+    pieces = sweep["config"]["data"]["vocabulary_size"]
+    notes = [
+        f"PPL: {_split(sweep, score)}, {_count(score['target_tokens'], 'target piece')}"
+        f", per subword piece of this vocabulary ({_count(pieces, 'piece')}, hash "
+        f"{_short(vocabulary_hash(record))}), without label smoothing; not comparable "
+        "with the PPL of another vocabulary, so not with the paper's."
+    ]
+    other = [r.name for r in rows if not r.ppl_comparable]
+    if other:
+        notes.append(
+            f"† PPL of another vocabulary than base's, no ΔPPL: {', '.join(other)}."
+        )
+    return notes
+
+
+def _bleu(
+    sweep: Mapping[str, Any], chosen: Chosen, quantity: str, heading: str
+) -> list[str]:
+    scores = [s for (_, _, q), (_, s) in chosen.items() if q == quantity]
+    if not scores:
+        return []
+    decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
+    note = (
+        f"{heading}: {_split(sweep, scores[0])}; sacreBLEU signature "
+        f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
+    )
+    cut = sum(s["unfinished"] or 0 for s in scores)
+    if cut:
+        note += f" {_count(cut, 'hypothesis', 'hypotheses')} hit the length cap."
+    return [note]
+
+
+def _decoding(decode: Mapping[str, Any] | None) -> str:
+    if not decode:
+        return "decode settings unknown"
+    return (
+        f"beam {word(decode.get('beam_size'))}, length penalty alpha "
+        f"{word(decode.get('length_penalty_alpha'))}, at most source + "
+        f"{word(decode.get('extra_length'))} pieces"
+    )
+
+
+def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
+    """Which checkpoints were scored, and those that are not the last update's."""
+    if not chosen:
+        return []
+    steps = {row.name: row.steps for row in rows}
+    averaged, early = {}, {}
+    for (name, seed, _), (_, score) in chosen.items():
+        run = f"{name}/seed{seed}"
+        if len(score["steps"]) > 1:
+            averaged[run] = checkpoints(score["steps"])
+        if score["steps"][-1] != steps[name]:
+            early[run] = f"update {score['steps'][-1]} of {steps[name]}"
+    notes = []
+    if not averaged:
+        notes.append("Every score is of one checkpoint, without averaging.")
+    else:
+        notes.append("Averaged checkpoints: " + _listed(averaged))
+    if early:
+        notes.append("Not scored after the last update: " + _listed(early))
+    return notes
+
+
+def _machines(finished: Sequence[Record]) -> list[str]:
+    if not finished:
+        return []
+    devices = dict.fromkeys(_device(r["device"]) for r in finished)
+    commits = dict.fromkeys(_commit(r["commit"]) for r in finished)
+    version = finished[0]["results_version"]
+    return [
+        f"Device: {'; '.join(devices)}. Commit: {'; '.join(commits)}. "
+        f"Results version {version}."
+    ]
+
+
+def _device(device: Mapping[str, Any] | None) -> str:
+    if not device:
+        return "unknown"
+    return f"{word(device.get('count'))} x {word(device.get('kind'))}"
+
+
+def _commit(commit: Mapping[str, Any] | None) -> str:
+    if not commit:
+        return "unknown"
+    changed = " with uncommitted changes" if commit.get("dirty") else ""
+    return f"{_short(commit.get('hash'))}{changed}"
+
+
+def _setting(sweep: Mapping[str, Any], rows: Iterable[TableRow]) -> list[str]:
+    """Says that numbers are no reproduction, where base is not the paper's."""
+    differing = setting_differences(sweep["config"])
+    if not differing or all(row.paper == NO_PAPER for row in rows):
+        return []
+    listed = ", ".join(
+        f"{path} {word(here)} (paper: {word(paper)})"
+        for path, (paper, here) in differing.items()
+    )
+    return [
+        "Trend, not reproduction: compare the signs and the order of the differences "
+        f"with the paper's, not the values. Base here is not the paper's: {listed}."
+    ]
+
+
+def _strangers(sweep: Mapping[str, Any], rows: Iterable[TableRow]) -> list[str]:
+    known = {row["name"] for row in sweep["rows"]}
+    names = [row.name for row in rows if row.name not in known]
+    return [f"Not in sweep.json, from records only: {', '.join(names)}."] * bool(names)
+
+
+def _unscored(rows: Iterable[TableRow]) -> list[str]:
+    missing = [
+        f"{row.name}/seed{run.seed} ({what})"
+        for row in rows
+        for run in row.runs
+        for what, measure in (("PPL", row.ppl), ("BLEU", row.bleu))
+        if run.state == "finished" and run.seed not in measure.values
+    ]
+    return [f"Finished without a score: {', '.join(missing)}."] * bool(missing)
+
+
+def _unfinished(rows: Iterable[TableRow]) -> list[str]:
+    """One note a run without numbers that has begun; pending ones are counted."""
+    notes, pending = [], 0
+    for row in rows:
+        for run in row.runs:
+            pending += run.state == "pending"
+            if run.state not in ("finished", "pending"):
+                where = "" if run.step is None else f" at update {run.step}"
+                why = f": {run.reason}" if run.reason else ""
+                notes.append(f"{row.name}/seed{run.seed} {run.state}{where}{why}")
+    if pending:
+        notes.append(f"Not started: {_count(pending, 'run')}.")
+    return notes
+
+
+def _split(sweep: Mapping[str, Any], score: Mapping[str, Any]) -> str:
+    data = sweep["config"]["data"]
+    languages = f"{data['source_language']}-{data['target_language']}"
+    sentences = _count(score["sentences"], "sentence")
+    return f"{data['corpus']} {languages}, split {score['split']}, {sentences}"
+
+
+def _count(number: int | None, thing: str, things: str | None = None) -> str:
+    if number is None:
+        return f"unknown number of {things or thing + 's'}"
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def _short(digest: str | None) -> str:
+    return digest[:HASH_LETTERS] if digest else "unknown"
+
+
+def _listed(things: Mapping[str, str]) -> str:
+    """``run, run: value; run: other value``."""
+    holders: dict[str, list[str]] = {}
+    for name, value in things.items():
+        holders.setdefault(value, []).append(name)
+    return "; ".join(f"{', '.join(ns)}: {value}" for value, ns in holders.items()) + "."

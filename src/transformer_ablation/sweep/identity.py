@@ -1,0 +1,28 @@
+"""A run's identity: what may never change between its start and its record."""
+
+import hashlib
+import json
+
+from transformer_ablation.config import Config, to_mapping
+
+# Fields that say where a machine keeps its files, not what is computed.
+MACHINE_FIELDS = (("data", "directory"),)
+
+
+def canonical_json(config: Config, manifest_hash: str, results_version: int) -> str:
+    """JSON with sorted keys and no spaces, of all that decides a run's numbers."""
+    mapping = to_mapping(config)
+    for section, name in MACHINE_FIELDS:
+        del mapping[section][name]
+    content = {
+        "config": mapping,
+        "manifest_hash": manifest_hash,
+        "results_version": results_version,
+    }
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def run_identity(config: Config, manifest_hash: str, results_version: int) -> str:
+    """SHA-256 (hex) of the config, the data and the version of the results."""
+    text = canonical_json(config, manifest_hash, results_version)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,190 @@
+"""What a sweep will cost, from its configs alone: no data, no device."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from transformer_ablation.config import Config, ModelConfig, to_mapping
+from transformer_ablation.sweep.rows import ExpandedRow
+
+# Parameters and Adam's two moments, 4 bytes each.
+CHECKPOINT_BYTES_PER_PARAMETER = 12
+# Of two cores of a laptop, in single precision.
+DEFAULT_FLOPS_PER_SECOND = 4e10
+
+ParameterCounts = Callable[[ModelConfig, int], dict[str, int]]
+StepFlops = Callable[[Config], int]
+
+
+@dataclasses.dataclass(frozen=True)
+class RowPlan:
+    """One row; costs are those of one of its runs (one seed)."""
+
+    item: ExpandedRow
+    parameters: dict[str, int]
+    flops_per_step: int
+    seconds: float
+    states: dict[int, str]
+
+    @property
+    def steps(self) -> int:
+        """Updates of the parameters."""
+        return self.item.config.train.steps
+
+    @property
+    def target_tokens(self) -> int:
+        """At most this many target positions are read, padding included."""
+        return self.steps * self.item.config.data.tokens_per_batch
+
+    @property
+    def flops(self) -> int:
+        """Operations of the training."""
+        return self.steps * self.flops_per_step
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of the checkpoints kept."""
+        kept = self.item.config.train.keep_checkpoints
+        return CHECKPOINT_BYTES_PER_PARAMETER * self.parameters["total"] * kept
+
+    @property
+    def runs_left(self) -> int:
+        """Seeds without a result."""
+        return sum(state != "finished" for state in self.states.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """All rows of a sweep and the rate their times assume."""
+
+    title: str
+    rows: tuple[RowPlan, ...]
+    flops_per_second: float
+
+    def left(self, quantity: str) -> float:
+        """A quantity of RowPlan summed over all runs that are not finished."""
+        return sum(getattr(row, quantity) * row.runs_left for row in self.rows)
+
+
+def make_plan(
+    title: str,
+    expanded: Sequence[ExpandedRow],
+    seeds: Sequence[int],
+    *,
+    parameter_counts: ParameterCounts,
+    step_flops: StepFlops,
+    flops_per_second: float = DEFAULT_FLOPS_PER_SECOND,
+    state_of: Callable[[ExpandedRow, int], str] = lambda item, seed: "pending",
+) -> Plan:
+    """Count every row; ``state_of(row, seed)`` says what is already finished."""
+    rows = []
+    for item in expanded:
+        config = item.config
+        step = step_flops(config)
+        rows.append(
+            RowPlan(
+                item=item,
+                parameters=parameter_counts(config.model, config.data.vocabulary_size),
+                flops_per_step=step,
+                seconds=config.train.steps * step / flops_per_second,
+                states={seed: state_of(item, seed) for seed in seeds},
+            )
+        )
+    return Plan(title, tuple(rows), flops_per_second)
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """One object; ``rows`` has an entry a row, its figures for one seed."""
+    return {
+        "title": plan.title,
+        "flops_per_second": plan.flops_per_second,
+        "runs": sum(len(row.states) for row in plan.rows),
+        "runs_left": sum(row.runs_left for row in plan.rows),
+        "seconds_left": plan.left("seconds"),
+        "rows": [_row_json(row) for row in plan.rows],
+    }
+
+
+def _row_json(row: RowPlan) -> dict[str, Any]:
+    paper = row.item.row.paper
+    return {
+        "row": row.item.row.name,
+        "group": row.item.row.group,
+        "label": row.item.row.label,
+        "seeds": list(row.states),
+        "states": {str(seed): state for seed, state in row.states.items()},
+        "changes": row.item.changed,
+        "config": to_mapping(row.item.config),
+        "parameters": row.parameters,
+        "steps": row.steps,
+        "target_tokens": row.target_tokens,
+        "flops": {"per_step": row.flops_per_step, "training": row.flops},
+        "seconds": row.seconds,
+        "disk_bytes": row.disk_bytes,
+        "paper": None if paper is None else dataclasses.asdict(paper),
+    }
+
+
+def as_text(plan: Plan) -> str:
+    """A table for people, and what its figures mean."""
+    head = ["row", "changes", "parameters", "steps", "target tokens", "FLOPs", "time"]
+    cells = [[*head, "disk", "finished"], *(_cells(row) for row in plan.rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    lines = [plan.title, ""]
+    for line in cells:
+        left = [
+            cell.ljust(width) for cell, width in zip(line[:2], widths, strict=False)
+        ]
+        right = [c.rjust(w) for c, w in zip(line[2:], widths[2:], strict=True)]
+        lines.append("  ".join(left + right).rstrip())
+    return "\n".join([*lines, "", *_notes(plan)])
+
+
+def _cells(row: RowPlan) -> list[str]:
+    changed = row.item.changed.items()
+    changes = ", ".join(f"{path.partition('.')[2]}={v}" for path, v in changed)
+    done = len(row.states) - row.runs_left
+    return [
+        row.item.row.name,
+        changes,
+        f"{row.parameters['total']:,}",
+        f"{row.steps:,}",
+        f"{row.target_tokens:.2e}",
+        f"{row.flops:.2e}",
+        duration(row.seconds),
+        size(row.disk_bytes),
+        f"{done}/{len(row.states)}",
+    ]
+
+
+def _notes(plan: Plan) -> list[str]:
+    runs = sum(len(row.states) for row in plan.rows)
+    left = sum(row.runs_left for row in plan.rows)
+    return [
+        f"{runs} runs ({len(plan.rows)} rows), {left} to do: "
+        f"{plan.left('flops'):.2e} FLOPs, about {duration(plan.left('seconds'))}, "
+        f"{size(plan.left('disk_bytes'))} of checkpoints.",
+        f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
+        "--flops_per_second), one run after the other, and leave out compiling and "
+        "scoring; figures of a row are for one seed.",
+    ]
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.4 h`` or ``2.1 days``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * 86400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:,.1f} days"
+
+
+def size(count: float) -> str:
+    """Bytes with a decimal unit: ``780 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:,.3g} TB"

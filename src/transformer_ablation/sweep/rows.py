@@ -1,0 +1,181 @@
+"""Rows: what a study varies, each a pure function of the base config."""
+
+import collections
+import dataclasses
+import difflib
+import fractions
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from transformer_ablation.config import (
+    Config,
+    ConfigError,
+    differences,
+    get,
+    replace,
+)
+
+FRACTIONS = {
+    (1, 2): "half",
+    (1, 3): "a third",
+    (2, 3): "two thirds",
+    (4, 3): "four thirds",
+    (1, 4): "a quarter",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperResult:
+    """Dev perplexity, dev BLEU and millions of parameters as the paper prints them."""
+
+    ppl: float | None
+    bleu: float | None
+    parameters_millions: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One row of a table. ``changes(base)`` gives ``{"section.field": value}``."""
+
+    name: str
+    group: str
+    label: str
+    changes: Callable[[Config], Mapping[str, Any]]
+    paper: PaperResult | None = None
+
+
+BASE = Row("base", "base", "base", lambda base: {})
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpandedRow:
+    """A row with its config; ``changed`` holds the fields that differ from base."""
+
+    row: Row
+    config: Config
+    changed: dict[str, Any]
+
+
+def fraction(base: Config, path: str, numerator: int, denominator: int) -> int:
+    """An exact fraction of a whole field of base.
+
+    Raises:
+      ConfigError: the fraction is not a whole number.
+    """
+    share = fractions.Fraction(numerator, denominator)
+    value = share * get(base, path)
+    if value.denominator == 1:
+        return int(value)
+    parts = (share.numerator, share.denominator)
+    words = FRACTIONS.get(parts, f"{parts[0]}/{parts[1]}")
+    raise ConfigError(
+        [
+            f"{words} of {path} = {get(base, path)} is not a whole number; "
+            f"make it a multiple of {share.denominator}"
+        ]
+    )
+
+
+def select(rows: Sequence[Row], names: Iterable[str] | None) -> tuple[Row, ...]:
+    """The rows named, in the order of ``rows``; all of them for None.
+
+    Raises:
+      ConfigError: an unknown name, with the nearest one.
+    """
+    if names is None:
+        return tuple(rows)
+    wanted, known = list(names), [row.name for row in rows]
+    problems = []
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            start = f"did you mean {' or '.join(near)}? The" if near else "the"
+            problems.append(
+                f"unknown row {name!r}; {start} rows are: {', '.join(known)}"
+            )
+    if not wanted:
+        problems.append(f"no row is named; the rows are: {', '.join(known)}")
+    if problems:
+        raise ConfigError(problems)
+    return tuple(row for row in rows if row.name in wanted)
+
+
+def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
+    """Every row's config, checked.
+
+    Raises:
+      ConfigError: names twice or unfit for a folder, rows that cannot be run, rows
+        with equal configs; all faults at once.
+    """
+    problems = _name_faults(rows)
+    expanded, declared = [], {}
+    for row in rows:
+        try:
+            changes = _changes(base, row)
+            config = replace(base, changes)
+        except ConfigError as error:
+            problems += [f"row {row.name}: {problem}" for problem in error.problems]
+            continue
+        declared[row.name] = list(changes)
+        changed = {p: new for p, (_, new) in differences(base, config).items()}
+        expanded.append(ExpandedRow(row, config, changed))
+    problems += _equal_rows(expanded, declared)
+    if problems:
+        raise ConfigError(problems)
+    return expanded
+
+
+def _changes(base: Config, row: Row) -> dict[str, Any]:
+    """What the row changes; a function that fails is a fault of the row."""
+    try:
+        changes = dict(row.changes(base))
+    except ConfigError:
+        raise
+    except Exception as error:
+        fault = f"its changes(base) raised {type(error).__name__}: {error}"
+        raise ConfigError([fault]) from error
+    if "train.seed" in changes:
+        raise ConfigError(["train.seed: is not a row's to change; use --seeds"])
+    if row.name == "base" and changes:
+        raise ConfigError(
+            [f"changes {', '.join(changes)}; the row base is the base config itself"]
+        )
+    return changes
+
+
+def _name_faults(rows: Sequence[Row]) -> list[str]:
+    """Names that two rows share, or that cannot name a folder."""
+    problems = []
+    counts = collections.Counter(row.name for row in rows)
+    folders: dict[str, str] = {}
+    for name, count in counts.items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", name):
+            problems.append(
+                f"row {name!r}: a row names a folder; it must be 1 to 64 letters, "
+                "digits, '.', '_', '+' or '-', and begin with a letter or digit"
+            )
+        if count > 1:
+            problems.append(f"row {name}: {count} rows have this name; rename them")
+        other = folders.setdefault(name.casefold(), name)
+        if other != name:
+            problems.append(f"rows {other} and {name} differ only in case; rename one")
+    return problems
+
+
+def _equal_rows(expanded: list[ExpandedRow], declared: dict) -> list[str]:
+    """Pairs of rows that would train the same model."""
+    problems: list[str] = []
+    first: dict[Config, ExpandedRow] = {}
+    for item in expanded:
+        twin = first.setdefault(item.config, item)
+        if twin.row.name == item.row.name:
+            continue
+        paths = dict.fromkeys(declared[twin.row.name] + declared[item.row.name])
+        shared = ", ".join(f"{p} = {get(item.config, p)!r}" for p in paths)
+        why = f": both have {shared}" if shared else ""
+        problems.append(
+            f"rows {twin.row.name} and {item.row.name} are equal{why}; change base, "
+            "or leave one of them out with --rows"
+        )
+    return problems

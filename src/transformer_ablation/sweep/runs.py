@@ -1,0 +1,156 @@
+"""Runs: a row with a seed, its identity and its folder; and what may share one."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformer_ablation.config import Config, ConfigError, differences, replace
+from transformer_ablation.config import from_mapping as config_from
+from transformer_ablation.sweep.rows import ExpandedRow
+
+# States after which a run with the same identity is never run again: training is
+# deterministic, so a run that diverged would diverge again.
+FINAL = ("finished", "diverged")
+
+ReadRecord = Callable[[Path], Mapping[str, Any] | None]
+
+
+class SweepError(ValueError):
+    """A sweep that is refused before anything starts."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One training of one row; ``directory`` is WORKDIR/runs/ROW/seedK."""
+
+    row: str
+    group: str
+    label: str
+    seed: int
+    config: Config
+    identity: str
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.row} seed {self.seed}"
+
+
+def parse_seeds(text: str | None, default: int) -> tuple[int, ...]:
+    """``"0,1,2"`` as numbers; the default alone for None.
+
+    Raises:
+      SweepError: something else than whole numbers, or one twice.
+    """
+    if text is None:
+        return (default,)
+    try:
+        seeds = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        seeds = ()
+    if not seeds or any(not 0 <= seed < 2**31 for seed in seeds):
+        raise SweepError(
+            f"--seeds={text}: it must be whole numbers from 0 to {2**31 - 1} with "
+            "commas between them, for example --seeds=0,1,2"
+        )
+    if len(set(seeds)) < len(seeds):
+        raise SweepError(f"--seeds={text}: a seed stands there twice; name each once")
+    return seeds
+
+
+def make_runs(
+    expanded: Sequence[ExpandedRow],
+    seeds: Sequence[int],
+    workdir: Path,
+    identify: Callable[[Config], str],
+) -> list[Run]:
+    """All rows with the first seed, then all with the second, and so on: a whole
+    table is there as early as can be."""
+    runs = []
+    for seed in seeds:
+        for item in expanded:
+            row, config = item.row, replace(item.config, {"train.seed": seed})
+            where = folder(workdir, row.name, seed)
+            identity = identify(config)
+            runs.append(
+                Run(row.name, row.group, row.label, seed, config, identity, where)
+            )
+    return runs
+
+
+def folder(workdir: Path, row: str, seed: int) -> Path:
+    """``WORKDIR/runs/ROW/seedK``."""
+    return workdir / "runs" / row / f"seed{seed}"
+
+
+def is_final(run: Run, read_record: ReadRecord) -> bool:
+    """Whether the run's folder already holds its result."""
+    record = read_record(run.directory)
+    if record is None:
+        return False
+    return record.get("identity") == run.identity and record.get("status") in FINAL
+
+
+def check_folders(runs: Sequence[Run], read_record: ReadRecord) -> None:
+    """Refuse folders that hold another run than the one that is to go there.
+
+    Raises:
+      SweepError: naming every such folder and the fields that differ.
+    """
+    problems = []
+    for run in runs:
+        record = read_record(run.directory)
+        held = None if record is None else record.get("identity")
+        if record is not None and held is not None and held != run.identity:
+            reason = _why_different(record, run)
+            problems.append(f"{run.directory}: holds another run: {reason}")
+    if problems:
+        raise SweepError("\n".join([*problems, "use another --workdir, or move these"]))
+
+
+def _why_different(record: Mapping[str, Any], run: Run) -> str:
+    """The fields in which a recorded run differs from the run now asked for."""
+    try:
+        found = describe(config_from(record["config"]), run.config)
+    except (ConfigError, KeyError, TypeError):
+        return "its config is of another version of this program"
+    return found or "the data or the version of the results changed since"
+
+
+def holds(record: Mapping[str, Any], config: Config) -> bool:
+    """Whether a record is of this config, wherever its data lies."""
+    try:
+        return not describe(config_from(record["config"]), config)
+    except (ConfigError, KeyError, TypeError):
+        return False
+
+
+def check_base(workdir: Path, previous: Mapping[str, Any] | None, base: Config) -> None:
+    """Refuse a workdir whose sweep.json was written for another base config.
+
+    Raises:
+      SweepError: naming the fields that differ.
+    """
+    if previous is None:
+        return
+    advice = "use another --workdir"
+    try:
+        found = describe(config_from(previous["config"]), base, ("train.seed",))
+    except (ConfigError, KeyError, TypeError):
+        message = "holds a sweep of another version of this program"
+        raise SweepError(f"{workdir}: {message}; {advice}") from None
+    if found:
+        raise SweepError(f"{workdir}: holds another sweep: {found}; {advice}")
+
+
+def describe(before: Config, now: Config, ignored: tuple[str, ...] = ()) -> str:
+    """``path is A there and B now``, for every field that differs."""
+    skipped = {"data.directory", *ignored}
+    found = differences(before, now)
+    return ", ".join(
+        f"{path} is {old!r} there and {new!r} now"
+        for path, (old, new) in found.items()
+        if path not in skipped
+    )

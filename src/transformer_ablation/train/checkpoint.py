@@ -1,0 +1,165 @@
+"""Checkpoints by update number: atomic, asynchronous, checked when restored."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from transformer_ablation.config import (
+    Config,
+    differences,
+    from_mapping,
+    to_mapping,
+)
+from transformer_ablation.train.step import TrainState
+
+# Sections and fields that move no number of a saved state.
+FREE = (
+    "data.directory",
+    "data.validation_split",
+    "data.test_split",
+    "train.steps",
+    "train.evaluate_every_steps",
+    "train.checkpoint_every_steps",
+    "train.checkpoint_every_minutes",
+    "train.keep_checkpoints",
+    "train.log_every_steps",
+    "decode.",
+)
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is not there, or is not this run's."""
+
+
+class Checkpoints:
+    """The checkpoints of one run, newest ``keep`` of them.
+
+    Saved are step, parameters and optimizer as numpy, and as JSON the config
+    and the vocabulary's hash. Orbax writes beside and renames, so a step that
+    is listed is complete; it finishes in the background.
+    """
+
+    def __init__(self, directory: Path, config: Config, vocabulary_hash: str):
+        self._directory = Path(directory).absolute()
+        self._facts = {
+            "config": to_mapping(config),
+            "vocabulary_hash": vocabulary_hash,
+        }
+        self._config = config
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=config.train.keep_checkpoints,
+            enable_async_checkpointing=True,
+        )
+        self._manager = ocp.CheckpointManager(self._directory, options=options)
+
+    def steps(self) -> list[int]:
+        """Update numbers of the complete checkpoints, in numeric order."""
+        return sorted(self._manager.all_steps())
+
+    def save(self, state: TrainState) -> None:
+        """Begins to save; returns once the values are copied to the host."""
+        step = int(state.step)
+        if step in self._manager.all_steps():
+            return
+        items = ocp.args.Composite(
+            state=ocp.args.StandardSave(_as_numpy(state)._asdict()),
+            facts=ocp.args.JsonSave(self._facts),
+        )
+        self._manager.save(step, args=items)
+
+    def wait(self) -> None:
+        """Returns when everything begun is on disk; raises what went wrong."""
+        self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Waits and releases the manager's threads."""
+        self._manager.wait_until_finished()
+        self._manager.close()
+
+    def restore(self, like: TrainState, step: int | None = None) -> TrainState:
+        """The state at ``step`` (default newest), with the tree of ``like``.
+
+        Raises:
+          CheckpointError: if there is none, or its config, vocabulary or tree
+            is not this run's; the message names the first difference.
+        """
+        steps = self.steps()
+        step = (steps[-1] if steps else None) if step is None else step
+        if step is None or step not in steps:
+            found = ", ".join(map(str, steps)) or "none"
+            raise CheckpointError(
+                f"{self._directory}: no checkpoint"
+                + ("" if step is None else f" of update {step}")
+                + f"; there are: {found}"
+            )
+        facts = self._manager.restore(
+            step, args=ocp.args.Composite(facts=ocp.args.JsonRestore())
+        ).facts
+        self._check_facts(step, facts)
+        self._check_tree(step, like)
+        items = ocp.args.Composite(
+            state=ocp.args.StandardRestore(_as_numpy(like)._asdict())
+        )
+        return TrainState(**self._manager.restore(step, args=items).state)
+
+    def _check_facts(self, step: int, facts: Mapping[str, Any]) -> None:
+        saved = from_mapping(facts["config"])
+        for path, (theirs, ours) in differences(saved, self._config).items():
+            if not path.startswith(FREE):
+                raise CheckpointError(
+                    f"{self._directory}/{step}: was trained with {path} = {theirs!r}, "
+                    f"this run has {ours!r}; use another run directory"
+                )
+        if facts["vocabulary_hash"] != self._facts["vocabulary_hash"]:
+            raise CheckpointError(
+                f"{self._directory}/{step}: was trained with vocabulary "
+                f"{facts['vocabulary_hash'][:12]}, this run has "
+                f"{self._facts['vocabulary_hash'][:12]}"
+            )
+
+    def _check_tree(self, step: int, like: TrainState) -> None:
+        saved = _described(self._manager.item_metadata(step).state)
+        wanted = _described(like._asdict())
+        for path in sorted(saved.keys() | wanted.keys()):
+            if saved.get(path) != wanted.get(path):
+                raise CheckpointError(
+                    f"{self._directory}/{step}: {path} is {saved.get(path, 'absent')} "
+                    f"in the checkpoint and {wanted.get(path, 'absent')} in this model"
+                )
+
+
+def read_facts(directory: Path, step: int) -> dict[str, Any]:
+    """Config and vocabulary hash of a checkpoint, without a run's config."""
+    path = Path(directory).absolute() / str(step) / "facts"
+    return ocp.Checkpointer(ocp.JsonCheckpointHandler()).restore(path)
+
+
+def _as_numpy(state: TrainState) -> TrainState:
+    # Copied: the device buffer of a donated state may be reused while the
+    # save goes on in the background.
+    return jax.tree.map(lambda x: np.array(jax.device_get(x)), state)
+
+
+def _described(tree: Any) -> dict[str, str]:
+    """``{path: "dtype[shape]"}`` of the leaves; tuples and lists look alike."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {
+        "/".join(_key_name(key) for key in path): _leaf_name(leaf)
+        for path, leaf in leaves
+    }
+
+
+def _key_name(key: Any) -> str:
+    for attribute in ("key", "name", "idx"):
+        if hasattr(key, attribute):
+            return str(getattr(key, attribute))
+    return str(key)
+
+
+def _leaf_name(leaf: Any) -> str:
+    shape = ",".join(map(str, leaf.shape))
+    return f"{np.dtype(leaf.dtype).name}[{shape}]"

@@ -1,0 +1,64 @@
+"""Cross entropy with label smoothing (section 5.4), as sums over real tokens."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class LossSums(NamedTuple):
+    """Sums over real target tokens, and their count; divide after summing all."""
+
+    loss: Any
+    nll: Any
+    tokens: Any
+
+
+def smoothed_cross_entropy(
+    log_normaliser_BT: Any,
+    gold_BT: Any,
+    total_BT: Any,
+    vocabulary_size: int,
+    smoothing: Any,
+    convention: str,
+) -> Any:
+    """The expected -log p under the smoothed target, without making that target.
+
+    ``gold_BT`` is the logit of the reference token, ``total_BT`` the sum of all
+    V logits. The target puts eps / V on all classes ("all_classes", Szegedy et
+    al. 2015) or eps / (V - 1) on the wrong ones ("other_classes"). The entropy
+    of the target is not subtracted.
+    """
+    others_BT = total_BT - gold_BT
+    if convention == "all_classes":
+        wrong = smoothing / vocabulary_size
+    elif convention == "other_classes":
+        wrong = smoothing / (vocabulary_size - 1)
+    else:
+        raise ValueError(f"unknown label smoothing convention {convention!r}")
+    right = 1.0 - wrong * (vocabulary_size - 1)
+    return log_normaliser_BT - right * gold_BT - wrong * others_BT
+
+
+def loss_sums(
+    logits_BTV: Any, target_BT: Any, pad_id: int, smoothing: Any, convention: str
+) -> LossSums:
+    """Smoothed loss, plain negative log-likelihood and count of real tokens."""
+    logits_BTV = logits_BTV.astype(jnp.float32)
+    log_normaliser_BT = jax.nn.logsumexp(logits_BTV, axis=-1)
+    gold_BT = jnp.take_along_axis(logits_BTV, target_BT[..., None], axis=-1)[..., 0]
+    loss_BT = smoothed_cross_entropy(
+        log_normaliser_BT,
+        gold_BT,
+        logits_BTV.sum(axis=-1),
+        logits_BTV.shape[-1],
+        smoothing,
+        convention,
+    )
+    real_BT = target_BT != pad_id
+    nll_BT = log_normaliser_BT - gold_BT
+    return LossSums(
+        loss=jnp.where(real_BT, loss_BT, 0.0).sum(),
+        nll=jnp.where(real_BT, nll_BT, 0.0).sum(),
+        tokens=real_BT.sum().astype(jnp.float32),
+    )

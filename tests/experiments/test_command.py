@@ -1,0 +1,290 @@
+"""Command lines: exit codes, one message for a mistake, no traceback."""
+
+import errno
+import textwrap
+
+import pytest
+from absl import flags
+
+from experiments import command, plan, sweep
+from transformer_ablation.config import ConfigError
+
+GRAMMAR = "--config=configs/table3.py:grammar"
+
+
+def configured(body):
+    """A command that takes a config and does ``body(options, sweep_file)``."""
+
+    def define(values):
+        flags.DEFINE_string("workdir", None, "a folder", flag_values=values)
+
+    return command.Command("test", "Tests.", ("an example",), define, body, True)
+
+
+@pytest.fixture
+def load(repository, monkeypatch, capsys):
+    """``load(*arguments)``: the base config; or exit code and message."""
+    monkeypatch.chdir(repository)
+
+    def load(*arguments):
+        found = []
+        code = command.run(configured(lambda _, file: found.append(file)), arguments)
+        error = capsys.readouterr().err.strip()
+        return found[0] if found else (code, error)
+
+    return load
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a sweep file; the --config argument for it."""
+
+    def write(text, name="mine.py"):
+        (tmp_path / name).write_text(textwrap.dedent(text))
+        return f"--config={tmp_path / name}"
+
+    return write
+
+
+def test_overrides_reach_base_in_every_spelling(load):
+    base = load(
+        GRAMMAR,
+        "--config.model.d_model=128",
+        "-config.model.num_heads=2",
+        "--config.train.steps", "7",
+        "--noconfig.model.scale_embeddings",
+        "--config.regularization.dropout_rate=0",
+        "--config.data.directory=DIR",
+        "--config.model.attention_window=5",
+        "--config.model.attention_window=None",
+        "--config.data.test_split=none",
+        "--config.optimizer.clip_norm=2",
+    ).base  # fmt: skip
+    assert (base.model.d_model, base.model.num_heads, base.train.steps) == (128, 2, 7)
+    assert base.model.scale_embeddings is False
+    assert base.regularization.dropout_rate == 0.0
+    assert base.data.directory == "DIR" and base.data.test_split is None
+    assert base.model.attention_window is None and base.optimizer.clip_norm == 2.0
+
+
+def test_later_override_wins_and_may_replace_none(load):
+    paths = [
+        "--config.model.attention_window=None",
+        "--config.model.attention_window=3",
+    ]
+    assert load(GRAMMAR, *paths).base.model.attention_window == 3
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_config_may_stand_anywhere_on_the_line(load, before):
+    arguments = ["--config.train.steps=7", "--workdir=x"]
+    config = ["--config", "configs/table3.py:wmt14"]
+    loaded = load(*(config + arguments if before else arguments + config))
+    assert loaded.base.train.steps == 7 and loaded.base.data.corpus == "wmt14"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "--config.model.dropuot_rate=0.1",
+            "model.dropuot_rate: unknown field; "
+            "did you mean regularization.dropout_rate?",
+        ),
+        (
+            "--config.model.d_model=abc",
+            "model.d_model: 'abc' is not allowed; "
+            "it must be a whole number of at least 1",
+        ),
+        (
+            "--config.model.d_model=6.5",
+            "model.d_model: '6.5' is not allowed; "
+            "it must be a whole number of at least 1",
+        ),
+        (
+            "--config.model.d_model=None",
+            "model.d_model: None is not allowed; "
+            "it must be a whole number of at least 1",
+        ),
+        (
+            "--config.model.scale_embeddings=perhaps",
+            "model.scale_embeddings: 'perhaps' is not allowed; "
+            "it must be True or False",
+        ),
+        (
+            "--config.regularization.dropout_rate=1",
+            "regularization.dropout_rate: 1.0 is not allowed; "
+            "it must be a number in [0, 1)",
+        ),
+        (
+            "--config.model=5",
+            "model: is a section; set a field of it, as in "
+            "--config.model.architecture=VALUE",
+        ),
+    ],
+)
+def test_bad_override_is_one_message(load, override, message):
+    assert load(GRAMMAR, override) == (2, message)
+
+
+def test_all_bad_overrides_are_named_at_once(load):
+    code, message = load(GRAMMAR, "--config.model.d_k=x", "--config.a.b=1")
+    first, second = message.splitlines()
+    assert code == 2
+    assert first.startswith("model.d_k: 'x'") and second.startswith("a.b: unknown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--config=configs/no.py"], ["no file configs/no.py", "configs/table3.py"]),
+        (["--config=requirements.txt"], ["requirements.txt is not a Python file"]),
+        (["--config=configs/table3.py:gramar"], ["'gramar'", "did you mean grammar?"]),
+        (["--config=configs/base.py:big"], ["configs/base.py", "no argument", "'big'"]),
+        ([], ["--config is missing", "--help"]),
+        ([GRAMMAR, "--workdri=x"], ["workdri", "workdir", "--help"]),
+        ([GRAMMAR, "stray"], ["unexpected argument 'stray'"]),
+    ],
+)
+def test_refused_command_line_says_why(load, arguments, parts):
+    code, message = load(*arguments)
+    assert code == 2
+    assert "Traceback" not in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def get_config(:\n", "mine.py, line 1: "),
+        ("import no_such_module_x\n", "mine.py, line 1: ModuleNotFoundError"),
+        ("x = 1\n", "mine.py: has no function get_config()"),
+        ("def get_config():\n    return 5\n", "mine.py: get_config() returns a int"),
+        (
+            "def get_config():\n    config = None\n    config.model = 1\n",
+            "mine.py, line 3: AttributeError",
+        ),
+        (
+            "def get_config(scale):\n    return scale\n",
+            "get_config() needs one; write --config=",
+        ),
+        (
+            "from configs.base import get_config\ndef get_rows():\n    return [1]\n",
+            "mine.py: get_rows() must return a list of Row",
+        ),
+        (
+            "from configs.base import get_config\ndef get_rows():\n    return []\n",
+            "mine.py: get_rows() returns no row",
+        ),
+        (
+            "from configs import base\ndef get_config():\n"
+            "    c = base.get_config()\n    c.model.d_modl = 1\n    return c\n",
+            "model.d_modl: unknown field; did you mean model.d_model?",
+        ),
+    ],
+)
+def test_broken_config_file_is_named_with_its_line(load, write, text, message):
+    code, error = load(write(text))
+    assert code == 2 and message in error and "Traceback" not in error
+
+
+def test_file_without_rows_is_a_study_of_base(load, write):
+    loaded = load(write("from configs.base import get_config\n"))
+    assert [row.name for row in loaded.rows] == ["base"]
+    assert loaded.title == "mine"
+
+
+def test_file_with_a_plain_none_takes_an_override(load, write):
+    """Not a placeholder: the type comes from the schema, not from the file."""
+    config = write(
+        """
+        from configs import base
+        from transformer_ablation.sweep.rows import BASE, Row
+
+        TITLE = "Depth"
+
+        def get_config():
+            config = base.get_config().to_dict()
+            config["data"]["directory"] = None
+            import ml_collections
+            return ml_collections.ConfigDict(config)
+
+        def get_rows():
+            return [BASE, Row("deep", "D", "deep", lambda b: {"model.num_layers": 9})]
+        """
+    )
+    loaded = load(
+        config, "--config.data.directory=/d", "--config.optimizer.clip_norm=1"
+    )
+    assert loaded.base.data.directory == "/d" and loaded.base.optimizer.clip_norm == 1.0
+    assert loaded.title == "Depth" and [r.name for r in loaded.rows] == ["base", "deep"]
+
+
+class NoNetwork(ValueError):
+    exit_code = 1
+
+
+NoNetwork.__module__ = "transformer_ablation.data.somewhere"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ConfigError(["a", "b"]), 2, "a\nb"),
+        (NoNetwork("no network"), 1, "no network"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/w/record.json"),
+            1,
+            "disk full: /w/record.json; free space and run the same command again: "
+            "finished runs are kept",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "/w"), 1, "/w: permission"),
+        (KeyboardInterrupt(), 1, "interrupted"),
+    ],
+)
+def test_error_of_a_body_becomes_a_code_and_a_message(
+    load, capsys, error, code, message
+):
+    def body(options, file):
+        raise error
+
+    assert command.run(configured(body), [GRAMMAR]) == code
+    assert capsys.readouterr().err.startswith(message)
+
+
+def test_full_disk_without_a_file_name_names_the_workdir(load, capsys):
+    def body(options, file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert command.run(configured(body), [GRAMMAR, "--workdir=runs/w"]) == 1
+    assert capsys.readouterr().err.startswith("disk full: runs/w; ")
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), TypeError("a bug")])
+def test_bug_keeps_its_traceback(load, error):
+    def body(options, file):
+        raise error
+
+    with pytest.raises(type(error), match="a bug"):
+        command.run(configured(body), [GRAMMAR])
+
+
+def test_exit_code_of_a_body_is_kept(load):
+    assert command.run(configured(lambda options, file: 1), [GRAMMAR]) == 1
+    assert command.run(configured(lambda options, file: None), [GRAMMAR]) == 0
+
+
+@pytest.mark.parametrize("found", [plan.COMMAND, sweep.COMMAND])
+def test_help_shows_examples_that_parse(load, capsys, found):
+    assert command.run(found, ["--help"]) == 0
+    text = capsys.readouterr().out
+    assert found.summary in text and "--workdir" in text and "--config" in text
+    for example in found.examples:
+        assert example in text
+        arguments = example.partition(f"experiments.{found.name} ")[2].split()
+        accepting = configured(lambda options, file: 0)
+        values = flags.FlagValues()
+        found.define(values)
+        accepting = command.Command("t", "", (), found.define, accepting.body, True)
+        assert command.run(accepting, arguments) == 0, example

@@ -1,0 +1,173 @@
+"""``sweep`` from the command line to the table, with a stand-in for the training."""
+
+import json
+import subprocess
+import sys
+import types
+
+import pytest
+
+from experiments import command, sweep
+from transformer_ablation import RESULTS_VERSION
+from transformer_ablation.config import to_mapping
+from transformer_ablation.data import corpus
+from transformer_ablation.report.record import new_record, new_score, write_record
+
+GRAMMAR = "--config=configs/table3.py:grammar"
+MANIFEST = {
+    "corpus": "grammar",
+    "source_language": "en",
+    "target_language": "de",
+    "splits": {"train": {"en": {"sha256": "1"}, "de": {"sha256": "2"}}},
+}
+
+
+class Training:
+    """Stands in for ``experiments.run``: writes a record with made-up scores."""
+
+    def __init__(self):
+        self.ran, self.failing = [], set()
+
+    def run_one_factory(self, cache):
+        return self.run_one
+
+    def run_one(self, run, stop, progress):
+        self.ran.append(run.name)
+        if run.row in self.failing:
+            raise RuntimeError("no luck")
+        value = {"base": 5.25, "A_h1": 6.5}.get(run.row, 7.75)
+        scores = [
+            new_score(
+                "validation", "ppl", value, sentences=9, steps=[600], target_tokens=99
+            )
+        ]
+        record = new_record(
+            results_version=RESULTS_VERSION,
+            row=run.row,
+            group=run.group,
+            label=run.label,
+            seed=run.seed,
+            identity=run.identity,
+            config=to_mapping(run.config),
+            status="finished",
+            step=run.config.train.steps,
+            scores=scores,
+        )
+        write_record(run.directory, record)
+        return "finished"
+
+
+@pytest.fixture
+def training(repository, monkeypatch):
+    """The stand-in, with a corpus that is prepared already."""
+    training = Training()
+    module = types.SimpleNamespace(run_one_factory=training.run_one_factory)
+    monkeypatch.setitem(sys.modules, "experiments.run", module)
+    monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: MANIFEST)
+    monkeypatch.chdir(repository)
+    return training
+
+
+@pytest.fixture
+def run(training, tmp_path, capsys):
+    """``run(*arguments)``: exit code, stdout, stderr of a sweep in one workdir."""
+
+    def run(*arguments):
+        where = [f"--workdir={tmp_path / 'w'}", f"--cache={tmp_path / 'cache'}"]
+        code = command.run(sweep.COMMAND, [GRAMMAR, *where, *arguments])
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_sweep_trains_and_prints_the_table(run, training):
+    code, out, _ = run("--rows=base,A_h1")
+    assert code == 0 and training.ran == ["base seed 0", "A_h1 seed 0"]
+    lines = [line for line in out.splitlines() if "A_h1" in line]
+    assert "6.50" in lines[0] and "5.29" in lines[0]  # measured, and the paper's
+
+
+def test_second_sweep_has_nothing_to_do_and_prints_the_same(run, training):
+    _, first, _ = run("--rows=base,A_h1")
+    training.ran.clear()
+    code, second, error = run("--rows=base,A_h1")
+    assert (code, training.ran, second) == (0, [], first)
+    assert "nothing to do" in error
+
+
+def test_rows_and_seeds_are_added_to_a_sweep(run, training, tmp_path):
+    run("--rows=base")
+    training.ran.clear()
+    code, out, _ = run("--rows=A_h1,base", "--seeds=0,1")
+    assert code == 0
+    assert training.ran == ["A_h1 seed 0", "base seed 1", "A_h1 seed 1"]
+    assert "A_h1" in out
+    run("--rows=big")
+    kept = json.loads((tmp_path / "w" / "sweep.json").read_text())
+    assert [row["name"] for row in kept["rows"]] == ["base", "A_h1", "big"]
+    assert kept["seeds"] == [0, 1]
+
+
+def test_failing_row_is_in_the_table_and_in_the_exit_code(run, training, tmp_path):
+    training.failing.add("A_h1")
+    code, out, error = run("--rows=base,A_h1,big")
+    assert code == 1 and training.ran[-1] == "big seed 0"
+    assert "failed" in out and "A_h1 seed 0 failed: RuntimeError: no luck" in error
+    record = json.loads((tmp_path / "w/runs/A_h1/seed0/record.json").read_text())
+    assert (record["status"], record["reason"]) == ("failed", "RuntimeError: no luck")
+    training.failing.clear()
+    training.ran.clear()
+    assert run("--rows=base,A_h1,big")[0] == 0 and training.ran == ["A_h1 seed 0"]
+
+
+def test_workdir_of_another_sweep_is_refused_and_left_alone(run, training, tmp_path):
+    run("--rows=base")
+    before = {p: p.read_bytes() for p in (tmp_path / "w").rglob("*.json")}
+    training.ran.clear()
+    code, out, error = run("--rows=base", "--config.train.steps=5")
+    assert (code, out, training.ran) == (2, "", [])
+    assert "holds another sweep: train.steps is 600 there and 5 now" in error
+    assert {p: p.read_bytes() for p in (tmp_path / "w").rglob("*.json")} == before
+
+
+def test_corrupt_record_is_refused_before_anything_runs(run, training, tmp_path):
+    run("--rows=base")
+    (tmp_path / "w/runs/base/seed0/record.json").write_text("{")
+    training.ran.clear()
+    code, _, error = run("--rows=base,A_h1")
+    assert (code, training.ran) == (2, [])
+    assert "runs/base/seed0/record.json: not valid JSON" in error
+
+
+def test_finished_sweep_never_loads_jax(run, tmp_path):
+    run("--rows=base")
+    code = (
+        "import sys\n"
+        "from transformer_ablation.data import corpus\n"
+        f"corpus.read_manifest = lambda data, cache: {MANIFEST}\n"
+        "from experiments import command, sweep\n"
+        "assert command.run(sweep.COMMAND, sys.argv[1:]) == 0\n"
+        "assert not {'jax', 'flax', 'tensorflow_datasets'} & set(sys.modules)\n"
+    )
+    arguments = [GRAMMAR, f"--workdir={tmp_path / 'w'}", "--rows=base"]
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing to do" in ran.stderr
+
+
+def test_data_that_is_missing_is_prepared_once_a_corpus(run, training, monkeypatch):
+    """Rows share their data; only the vocabulary's size differs in a real sweep."""
+    from transformer_ablation.data import tokens
+
+    prepared = []
+
+    def prepare(data, cache):
+        prepared.append(data.corpus)
+        return types.SimpleNamespace(corpus=types.SimpleNamespace(manifest=MANIFEST))
+
+    monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: None)
+    monkeypatch.setattr(tokens, "prepare", prepare)
+    assert run("--rows=base,A_h1")[0] == 0
+    assert prepared == ["grammar"]

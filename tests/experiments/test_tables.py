@@ -1,0 +1,187 @@
+"""``tables`` and ``status`` on workdirs written by hand."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from experiments import command, status, tables
+from tests.report import written_sweeps as written
+from transformer_ablation.report.record import (
+    run_directory,
+    write_record,
+    write_sweep,
+)
+
+
+@pytest.fixture
+def workdir(tmp_path):
+    """Three rows of Table 3, one seed: one finished, one failed, one not begun."""
+    folder = tmp_path / "work"
+    rows = written.paper_rows(("base", "A_h1", "C_N2"))
+    write_sweep(folder, written.sweep(rows, title="Table 3"))
+    done = written.scored(rows[0], 4.75, 25.375)
+    failed = written.record(rows[1], status="failed", reason="no memory", step=None)
+    for record in (done, failed):
+        write_record(run_directory(folder, record["row"], 0), record)
+    return folder
+
+
+def metrics(workdir, row, entries):
+    """Writes metrics.jsonl: (step, tag, value, seconds) each."""
+    keys = ("step", "tag", "value", "seconds")
+    text = "".join(json.dumps(dict(zip(keys, e, strict=True))) + "\n" for e in entries)
+    (run_directory(workdir, row, 0) / "metrics.jsonl").write_text(text)
+
+
+def running(workdir, pid):
+    row = written.sweep_row("C_N2", {"model.num_layers": 2}, "C")
+    process = {"host": socket.gethostname(), "pid": pid}
+    record = written.record(row, status="running", step=None, process=process)
+    record |= {"tokens_per_second": None, "seconds": None}
+    write_record(run_directory(workdir, "C_N2", 0), record)
+
+
+def status_rows(workdir, capsys):
+    code = command.run(status.COMMAND, [f"--workdir={workdir}", "--format=json"])
+    assert code == 0
+    return {r["row"]: r for r in json.loads(capsys.readouterr().out)["rows"]}
+
+
+def test_table_of_an_unfinished_sweep_is_printed(workdir, capsys):
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Table 3\n")
+    assert "4.75" in out and "25.4" in out
+    assert "failed: no memory" in out and "pending" in out
+
+
+def test_json_holds_every_row_of_the_sweep(workdir, capsys):
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}", "--format=json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [r["row"] for r in rows] == ["base", "A_h1", "C_N2"]
+    assert [r["state"] for r in rows] == ["finished", "failed", "pending"]
+    assert [r["bleu"] for r in rows] == [25.375, None, None]
+    assert [r["paper"]["ppl"] for r in rows] == [4.92, 5.29, 6.11]
+
+
+def test_table_goes_to_a_file(workdir, tmp_path, capsys):
+    out = tmp_path / "new" / "table.md"
+    arguments = [f"--workdir={workdir}", "--format=markdown", f"--out={out}"]
+    assert command.run(tables.COMMAND, arguments) == 0
+    assert "| A_h1 |" in out.read_text(encoding="utf-8")
+    assert "| A_h1 |" not in capsys.readouterr().out
+
+
+def test_refused_table_keeps_the_old_file(workdir, tmp_path, capsys):
+    out = tmp_path / "table.tex"
+    out.write_text("old")
+    arguments = [f"--workdir={workdir}", "--format=latex", f"--out={out}"]
+    assert command.run(tables.COMMAND, arguments) == 2
+    assert "not available yet; text, markdown, json" in capsys.readouterr().err
+    assert out.read_text() == "old"
+
+
+@pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
+def test_missing_workdir_is_refused_with_its_name(which, tmp_path, capsys):
+    assert command.run(which, [f"--workdir={tmp_path / 'nowhere'}"]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'nowhere'}: no such folder" in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
+def test_folder_without_a_sweep_is_refused(which, tmp_path, capsys):
+    assert command.run(which, [f"--workdir={tmp_path}"]) == 2
+    assert "sweep.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
+def test_workdir_not_given_is_refused(which, capsys):
+    assert command.run(which, []) == 2
+    assert "--workdir is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
+def test_broken_record_is_refused_with_its_file(which, workdir, capsys):
+    path = run_directory(workdir, "base", 0) / "record.json"
+    path.write_text(path.read_text()[:100])
+    assert command.run(which, [f"--workdir={workdir}"]) == 2
+    assert f"{path}: not valid JSON" in capsys.readouterr().err
+
+
+def test_mixed_records_are_refused_without_a_table(workdir, capsys):
+    path = run_directory(workdir, "base", 0) / "record.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "results_version": 2}))
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 2
+    captured = capsys.readouterr()
+    assert "results_version" in captured.err and captured.out == ""
+
+
+def test_table_prints_where_the_terminal_lacks_its_letters(workdir):
+    child = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "experiments.tables"]
+        + [f"--workdir={workdir}"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert child.returncode == 0
+    assert b"?PPL" in child.stdout  # the delta is not ASCII
+    imported = child.stderr.decode()
+    for slow in ("jax", "flax", "tensorboardX", "tensorflow_datasets"):
+        assert f" {slow}\n" not in imported
+
+
+def test_status_shows_every_run_of_the_sweep(workdir, capsys):
+    assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["base", "0", "finished", "100000/100000"] in [line[:4] for line in lines]
+    assert ["C_N2", "0", "pending", "-/100000"] in lines
+    assert "    no memory" in out.splitlines()
+    assert "3 runs: 1 finished, 1 failed, 1 pending" in out
+
+
+def test_status_of_a_running_row_tells_speed_and_time_left(workdir, capsys):
+    running(workdir, os.getpid())
+    entries = [(100, "train/loss", 5.0, 70.0), (100, "validation/ppl", 9.0, 75.0)]
+    entries += [(300, "train/loss", 4.0, 110.0)]
+    entries += [(300, "train/tokens_per_second", 4200.0, 110.0)]
+    metrics(workdir, "C_N2", entries)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert row["state"] == "running" and row["step"] == 300
+    assert row["steps_per_second"] == 5.0  # 200 updates in 40 s
+    assert row["seconds_left"] == 19_940.0  # 99,700 updates to go
+    assert row["tokens_per_second"] == 4200.0
+    assert row["config"]["model"]["num_layers"] == 2
+
+
+def test_speed_is_not_taken_across_a_restart(workdir, capsys):
+    running(workdir, os.getpid())
+    entries = [(900, "train/loss", 5.0, 500.0), (910, "train/loss", 5.0, 2.0)]
+    entries += [(930, "train/loss", 5.0, 7.0)]
+    metrics(workdir, "C_N2", entries)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert row["steps_per_second"] == 4.0  # 20 updates in 5 s
+
+
+def test_status_of_a_dead_process_is_interrupted(workdir, capsys):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    running(workdir, child.pid)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert row["state"] == "interrupted" and row["seconds_left"] is None
+    command.run(tables.COMMAND, [f"--workdir={workdir}"])
+    assert "interrupted" in capsys.readouterr().out
+
+
+def test_status_lists_a_single_run_without_a_sweep(tmp_path, capsys):
+    row = written.sweep_row("base", {})
+    write_record(run_directory(tmp_path, "base", 4), written.record(row, 4))
+    row = status_rows(tmp_path, capsys)["base"]
+    assert row["seed"] == 4 and row["state"] == "finished"
+    assert row["seconds"] == 150.0  # 20 + 100 + 30

@@ -1,0 +1,464 @@
+"""The table: the paper's columns and numbers, differences, and what it refuses."""
+
+import json
+import math
+import re
+
+import pytest
+
+from tests.report import written_sweeps as written
+from transformer_ablation.report.cells import millions, number
+from transformer_ablation.report.consistency import TableError
+from transformer_ablation.report.render import render
+from transformer_ablation.report.table import build_table
+
+THREE = ("base", "A_h1", "B_dk16")
+
+
+def three_rows(paper=True):
+    rows = written.paper_rows(THREE)
+    return rows if paper else [{**row, "paper": None} for row in rows]
+
+
+def as_rows(sweep, records):
+    """The JSON rows by name."""
+    whole = json.loads(render(build_table(sweep, records), "json"))
+    return {row["row"]: row for row in whole["rows"]}
+
+
+def text_line(text, name):
+    """The one line of a text table that holds the row."""
+    table = text.split("\n\n")[1].splitlines()
+    lines = [line for line in table if name in line.split()]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def headings(markdown):
+    line = next(line for line in markdown.splitlines() if line.startswith("|"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def markdown_row(markdown, name):
+    """The row's cells by heading."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    cells = [[c.strip() for c in line[1:-1].split("|")] for line in lines]
+    (row,) = [c for c in cells if c[cells[0].index("row")] == name]
+    return dict(zip(cells[0], row, strict=True))
+
+
+def test_finished_rows_show_scores_and_differences_to_base():
+    rows = three_rows()
+    records = [
+        written.scored(rows[0], 5.25, 24.5),
+        written.scored(rows[1], 5.5, 23.75),
+        written.scored(rows[2], 5.125, 24.75),
+    ]
+    found = as_rows(written.sweep(rows), records)
+    assert found["A_h1"]["ppl"] == 5.5
+    assert found["A_h1"]["deltas"]["ppl"] == 0.25  # 5.5 - 5.25
+    assert found["A_h1"]["deltas"]["bleu"] == -0.75  # 23.75 - 24.5
+    assert found["B_dk16"]["deltas"]["ppl"] == -0.125
+    # The paper: 5.29 against 4.92, 24.9 against 25.8.
+    assert found["A_h1"]["deltas"]["paper_ppl"] == pytest.approx(0.37)
+    assert found["A_h1"]["deltas"]["paper_bleu"] == pytest.approx(-0.9)
+    assert found["A_h1"]["paper"] == {
+        "ppl": 5.29,
+        "bleu": 24.9,
+        "parameters_millions": None,
+    }
+    cells = markdown_row(
+        render(build_table(written.sweep(rows), records), "markdown"), "A_h1"
+    )
+    assert cells["PPL dev"] == "5.50" and cells["BLEU dev"] == "23.8"
+    assert cells["ΔPPL"] == "+0.25" and cells["paper ΔPPL"] == "+0.37"
+    assert cells["ΔBLEU"] == "-0.8" and cells["paper ΔBLEU"] == "-0.9"
+
+
+def test_base_row_shows_no_difference_to_itself():
+    rows = three_rows()
+    table = build_table(written.sweep(rows), [written.scored(rows[0], 5.0, 20.0)])
+    cells = markdown_row(render(table, "markdown"), "base")
+    assert cells.get("ΔPPL", "") == "" and cells["paper ΔPPL"] == ""
+
+
+def test_twenty_rows_print_the_cells_of_the_papers_table():
+    rows = written.paper_rows()
+    markdown = render(build_table(written.sweep(rows), []), "markdown")
+    symbols = {"p_drop": "P_drop", "eps_ls": "ε_ls"}
+    base = {"N": 6, "d_model": 512, "d_ff": 2048, "h": 8, "d_k": 64, "d_v": 64}
+    base |= {"p_drop": 0.1, "eps_ls": 0.1, "steps": 100_000}
+    for name, _, printed, ppl, bleu, _ in written.PAPER:
+        row = markdown_row(markdown, name)
+        printed = base if name == "base" else printed
+        for symbol in base:
+            value = printed.get(symbol)
+            expected = "" if value is None else str(value)
+            if symbol == "steps" and value:
+                expected = f"{value // 1000}K"
+            assert row[symbols.get(symbol, symbol)] == expected, (name, symbol)
+        assert float(row["paper PPL"]) == ppl and float(row["paper BLEU"]) == bleu
+        assert row["state"] == "pending"
+
+
+def test_groups_are_headed_once_and_separated():
+    text = render(build_table(written.sweep(written.paper_rows()), []))
+    starts = [line.split()[0] for line in text.splitlines() if line.startswith("(")]
+    assert starts == ["(A)", "(B)", "(C)", "(D)", "(E)"]
+    # base, A, B, C, D, E and big: a rule above each and one below the last.
+    assert len(re.findall(r"^-{60,}$", text, re.MULTILINE)) == 8
+
+
+def test_learned_positions_are_said_in_words_across_the_blank_cells():
+    rows = written.paper_rows()
+    text = render(build_table(written.sweep(rows), []))
+    words = "learned positions instead of sinusoidal"
+    line = text_line(text, "E_learned_pos")
+    assert words in line
+    # The words hide no column: the paper's PPL still ends where base's does.
+    end = line.index("4.92") + 4
+    assert text_line(text, "base")[end - 4 : end] == "4.92"
+    assert as_rows(written.sweep(rows), [])["E_learned_pos"]["changes"] == words
+
+
+def test_full_table_fits_160_letters_and_is_never_cut():
+    rows = written.paper_rows()
+    records = []
+    for i, row in enumerate(rows):
+        for seed in (0, 1, 2):
+            score = written.scored(row, 10.5 + i + seed, 30.5 - i + seed, seed)
+            steps = (row["config"]["train"]["steps"],)
+            score["scores"].append(written.bleu_score(20.5 + seed, steps, "test"))
+            records.append(score)
+    text = render(build_table(written.sweep(rows, (0, 1, 2)), records))
+    assert max(map(len, text.splitlines())) <= 160
+    assert "…" not in text and "learned positions instead of sinusoidal" in text
+
+
+def test_seeds_give_mean_and_sample_standard_deviation():
+    rows = three_rows()
+    values = {"base": [20.0, 21.0, 25.0], "A_h1": [18.0, 19.0], "B_dk16": [17.0]}
+    records = [
+        written.scored(row, 5.0, bleu, seed)
+        for row in rows
+        for seed, bleu in enumerate(values[row["name"]])
+    ]
+    table = build_table(written.sweep(rows, (0, 1, 2)), records)
+    found = {row.name: row for row in table.rows}
+    assert found["base"].bleu.mean == 22.0
+    # Squared distances 4 + 1 + 9 over n - 1 = 2.
+    assert found["base"].bleu.deviation == pytest.approx(math.sqrt(7))
+    assert found["A_h1"].deltas["bleu"] == -3.5  # 18.5 - 22
+    assert found["B_dk16"].bleu.deviation is None
+    markdown = render(table, "markdown")
+    assert markdown_row(markdown, "base")["BLEU dev"] == "22.0 ± 2.6"
+    assert markdown_row(markdown, "B_dk16")["BLEU dev"] == "17.0"
+    assert markdown_row(markdown, "B_dk16")["state"] == "1 of 3, 2 pending"
+
+
+def test_only_finished_seeds_are_averaged():
+    rows = three_rows()
+    half = written.scored(rows[0], 9.0, 1.0, 1)
+    records = [written.scored(rows[0], 5.0, 20.0), {**half, "status": "preempted"}]
+    found = as_rows(written.sweep(rows, (0, 1)), records)
+    assert found["base"]["bleu"] == 20.0 and found["base"]["ppl"] == 5.0
+    assert found["base"]["state"] == "preempted"
+    assert [run["bleu"] for run in found["base"]["runs"]] == [20.0, None]
+
+
+def test_unfinished_rows_show_state_and_full_reason_below():
+    rows = written.paper_rows(("base", "A_h1", "A_h4", "A_h16", "C_N2"))
+    reason = "RuntimeError: the worker ran out of memory while compiling the step"
+    records = [
+        written.record(rows[0], status="running", step=300),
+        written.record(rows[1], status="failed", reason=reason, step=None),
+        written.record(rows[2], status="diverged", reason="loss is NaN", step=40),
+        written.record(rows[3], status="preempted", step=500),
+    ]
+    table = build_table(written.sweep(rows), records)
+    text, markdown = render(table), render(table, "markdown")
+    assert text_line(text, "base").endswith("running 300/100000")
+    assert "failed: RuntimeError: the worker" in text_line(text, "A_h1")
+    assert "compiling" not in text_line(text, "A_h1")
+    assert f"A_h1/seed0 failed: {reason}" in " ".join(text.split())
+    assert "diverged: loss is NaN" in text_line(text, "A_h4")
+    assert "A_h4/seed0 diverged at update 40: loss is NaN" in text
+    assert markdown_row(markdown, "A_h16")["state"] == "preempted 500/100000"
+    assert markdown_row(markdown, "C_N2")["state"] == "pending"
+    assert "Not started: 1 run." in text
+    found = as_rows(written.sweep(rows), records)
+    assert found["A_h1"]["reason"] == reason and found["A_h1"]["ppl"] is None
+    assert found["C_N2"]["parameters"] is None
+    assert found["C_N2"]["state"] == "pending"
+
+
+def test_own_sweep_shows_only_varied_columns_and_other_changes_in_words():
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row("shallow", {"model.num_layers": 3}),
+        written.sweep_row("window", {"model.attention_window": 5}),
+        written.sweep_row("warm", {"optimizer.warmup_steps": 300}),
+    ]
+    table = build_table(
+        written.sweep(rows), [written.scored(r, 5.0, 20.0) for r in rows]
+    )
+    markdown = render(table, "markdown")
+    shown = headings(markdown)
+    assert shown[:3] == ["row", "N", "other"]
+    assert not {"d_model", "P_drop", "steps", "paper PPL", "state"} & set(shown)
+    assert markdown_row(markdown, "shallow")["N"] == "3"
+    assert markdown_row(markdown, "window")["other"] == (
+        "attention window 5 instead of none"
+    )
+    assert markdown_row(markdown, "warm")["other"] == (
+        "optimizer.warmup_steps 300 instead of 4000"
+    )
+    assert "reproduction" not in markdown
+
+
+def test_base_without_a_row_is_described_and_gives_no_differences():
+    rows = written.paper_rows(("A_h1",))
+    table = build_table(written.sweep(rows), [written.scored(rows[0], 5.0, 20.0)])
+    assert set(table.rows[0].deltas.values()) == {None}
+    assert "base, which has no row: N 6, d_model 512" in " ".join(render(table).split())
+
+
+def test_last_score_with_the_configs_settings_is_used():
+    (row,) = written.paper_rows(("base",))
+    scores = [
+        written.bleu_score(1.0, (50_000,)),
+        written.bleu_score(2.0),
+        written.bleu_score(3.0),
+        written.bleu_score(4.0, beam_size=1),
+        written.bleu_score(5.0, (99_000, 100_000)),
+        written.bleu_score(6.0, split="test"),
+        written.ppl_score(7.0),
+        written.bleu_score(8.0, (50_000,)),
+    ]
+    found = as_rows(written.sweep([row]), [written.record(row, scores=scores)])
+    assert found["base"]["bleu"] == 3.0
+    assert found["base"]["bleu_test"] == 6.0
+    assert found["base"]["ppl"] == 7.0
+
+
+def test_score_that_is_unknown_is_not_a_number():
+    (row,) = written.paper_rows(("base",))
+    scores = [written.ppl_score(None), written.bleu_score(0.0)]
+    record = written.record(row, scores=scores, reason="PPL is not finite")
+    found = as_rows(written.sweep([row]), [record])
+    assert found["base"]["ppl"] is None
+    assert found["base"]["bleu"] == 0.0
+    table = build_table(written.sweep([row]), [record])
+    assert "Finished without a score: base/seed0 (PPL)." in render(table)
+
+
+def changed_score(record, index, **keys):
+    """The record with keys of one of its scores changed."""
+    scores = [dict(score) for score in record["scores"]]
+    scores[index] |= keys
+    return {**record, "scores": scores}
+
+
+def other_data(record, **keys):
+    return {**record, "data": {**record["data"], **keys}}
+
+
+MIXTURES = {
+    "version": (lambda r: {**r, "results_version": 2}, ["results_version", "1", "2"]),
+    "signature": (
+        lambda r: changed_score(r, 1, signature="nrefs:1|tok:none"),
+        ["sacreBLEU signature", written.SIGNATURE, "nrefs:1|tok:none"],
+    ),
+    "manifest": (
+        lambda r: other_data(r, manifest_hash="99"),
+        ["data manifest hash", written.MANIFEST, "99"],
+    ),
+    "vocabulary": (
+        lambda r: other_data(r, vocabulary_hash="98"),
+        ["vocabulary hash", written.VOCABULARY, "98"],
+    ),
+    "sentences": (
+        lambda r: changed_score(r, 1, sentences=2737),
+        ["number of sentences", "3000", "2737"],
+    ),
+    "tokens": (
+        lambda r: changed_score(r, 0, target_tokens=80_000),
+        ["number of target tokens", "81234", "80000"],
+    ),
+    "averaged": (
+        lambda r: changed_score(r, 1, steps=[99_000, 100_000]),
+        ["average of 2 checkpoints (99000, 100000)", "average_checkpoints = 1"],
+    ),
+    "beam": (
+        lambda r: changed_score(r, 1, decode={"beam_size": 1}),
+        ["beam_size 1 (config: 4)"],
+    ),
+    "config": (
+        lambda r: {**r, "config": written.config_with({"model.d_ff": 99})},
+        ["model.d_ff = 99", "2048"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_mixture_is_refused_with_rows_and_values(name):
+    mix, expected = MIXTURES[name]
+    rows = three_rows()
+    good = [written.scored(row, 5.0, 20.0) for row in rows]
+    build_table(written.sweep(rows), good)
+    bad = [good[0], mix(good[1]), good[2]]
+    with pytest.raises(TableError) as error:
+        build_table(written.sweep(rows), bad)
+    for text in ["A_h1/seed0", *expected]:
+        assert text in str(error.value)
+
+
+def test_mixture_within_the_seeds_of_a_row_is_refused():
+    rows = three_rows()
+    records = [written.scored(rows[0], 5.0, 20.0, seed) for seed in (0, 1)]
+    records[1] = changed_score(records[1], 1, signature="other")
+    with pytest.raises(TableError, match="base/seed1"):
+        build_table(written.sweep(rows, (0, 1)), records)
+
+
+def test_rows_with_different_test_sets_are_refused():
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row("other", {"data.test_split": "test_2017_flickr"}),
+    ]
+    with pytest.raises(TableError) as error:
+        build_table(written.sweep(rows), [])
+    assert "test in row base; test_2017_flickr in row other" in str(error.value)
+
+
+def test_unknown_hashes_are_no_mixture():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    records[1]["data"] = None
+    records[2] = {**written.record(rows[2], status="failed"), "data": None}
+    build_table(written.sweep(rows), records)
+
+
+def test_row_about_the_vocabulary_is_marked_and_has_no_perplexity_difference():
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row("small", {"data.vocabulary_size": 8000}),
+    ]
+    small = other_data(written.scored(rows[1], 3.0, 19.0), vocabulary_hash="97")
+    small = changed_score(small, 0, target_tokens=99_000)
+    table = build_table(
+        written.sweep(rows), [written.scored(rows[0], 5.0, 20.0), small]
+    )
+    deltas = table.rows[1].deltas
+    assert deltas["ppl"] is None and deltas["bleu"] == -1.0
+    text = render(table)
+    assert "3.00 †" in text_line(text, "small")
+    assert "† PPL of another vocabulary than base's, no ΔPPL: small." in text
+
+
+def test_row_about_averaging_is_marked():
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row("averaged", {"decode.average_checkpoints": 2}),
+    ]
+    steps = (98_500, 100_000)
+    scores = [written.ppl_score(4.0, steps), written.bleu_score(21.0, steps)]
+    records = [
+        written.scored(rows[0], 5.0, 20.0),
+        written.record(rows[1], scores=scores),
+    ]
+    text = render(build_table(written.sweep(rows), records))
+    assert "average of 2 checkpoints instead of 1" in text_line(text, "averaged")
+    assert "averaged/seed0: the average of 2 checkpoints (98500, 100000)" in text
+
+
+def test_notes_say_what_was_scored_and_how():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    records[1] = changed_score(records[1], 1, unfinished=2)
+    text = " ".join(render(build_table(written.sweep(rows), records)).split())
+    assert "wmt14 en-de, split validation, 3,000 sentences" in text
+    assert "81,234 target pieces" in text
+    assert f"hash {written.VOCABULARY[:12]}" in text
+    assert "not comparable with the PPL of another vocabulary" in text
+    assert f"sacreBLEU signature {written.SIGNATURE}; beam 4" in text
+    assert "length penalty alpha 0.6, at most source + 50 pieces" in text
+    assert "2 hypotheses hit the length cap" in text
+    assert "one checkpoint, without averaging" in text
+    assert "Device: 1 x cpu" in text and "0123456789ab" in text
+
+
+def test_note_on_trends_only_where_base_is_not_the_papers():
+    rows = three_rows()
+    assert "Trend" not in render(build_table(written.sweep(rows), []))
+    small = written.sweep(rows)
+    small["config"]["train"]["steps"] = 600
+    for row in small["rows"]:
+        row["config"]["train"]["steps"] = 600
+    text = " ".join(render(build_table(small, [])).split())
+    assert "Trend, not reproduction" in text
+    assert "train.steps 600 (paper: 100000)" in text
+    assert "model.d_model" not in text
+
+
+def test_score_before_the_last_update_is_pointed_out():
+    (row,) = written.paper_rows(("base",))
+    scores = [written.ppl_score(5.0, (400,)), written.bleu_score(20.0, (400,))]
+    table = build_table(written.sweep([row]), [written.record(row, scores=scores)])
+    assert "Not scored after the last update: base/seed0: update 400 of 100000." in (
+        render(table)
+    )
+
+
+def test_row_known_from_records_alone_is_shown_last_and_named():
+    rows = three_rows()
+    extra = written.sweep_row("C_N2", {"model.num_layers": 2}, "C")
+    table = build_table(written.sweep(rows), [written.scored(extra, 6.0, 18.0)])
+    assert [row.name for row in table.rows] == [*THREE, "C_N2"]
+    assert "Not in sweep.json, from records only: C_N2." in render(table)
+
+
+def test_markdown_shows_bars_and_stars_as_they_are():
+    rows = three_rows()
+    record = written.record(rows[1], status="failed", reason="a | b * <c>")
+    markdown = render(build_table(written.sweep(rows), [record]), "markdown")
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    bars = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+    assert len(bars) == 1
+    assert r"a \| b \* \<c>" in markdown
+    assert "d_model" in markdown
+
+
+@pytest.mark.parametrize("later", ["latex", "csv", "html"])
+def test_formats_of_later_are_refused(later):
+    table = build_table(written.sweep(three_rows()), [])
+    with pytest.raises(TableError, match="not available yet; text, markdown, json"):
+        render(table, later)
+
+
+def test_unknown_format_is_refused():
+    table = build_table(written.sweep(three_rows()), [])
+    with pytest.raises(TableError, match="pdf is unknown.*text, markdown, json"):
+        render(table, "pdf")
+
+
+def test_json_is_unrounded_and_complete():
+    rows = three_rows()
+    records = [written.scored(row, 5.123456789, 20.987654321) for row in rows]
+    row = as_rows(written.sweep(rows), records)["B_dk16"]
+    assert row["ppl"] == 5.123456789 and row["bleu"] == 20.987654321
+    assert row["config"]["model"]["d_k"] == 16
+    assert row["config"]["decode"]["beam_size"] == 4
+    assert row["parameters"]["total"] == 65_126_400
+    assert row["seeds"] == [0] and row["steps"] == 100_000
+    assert row["seconds"]["total"] == 150.0  # 20 + 100 + 30
+    assert row["bleu_test"] is None and row["reason"] is None
+
+
+def test_numbers_are_rounded_for_people():
+    assert number(-0.004, 2, "+") == "+0.00"  # no minus before a rounded zero
+    assert number(None, 2) == ""
+    assert millions({"total": 65_126_400}) == "65.1"
+    assert millions({"total": 167_976_960}) == "168"
+    assert millions({"total": 420_736}) == "0.42"
+    assert millions(None) == ""

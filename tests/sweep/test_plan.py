@@ -1,0 +1,78 @@
+"""The plan: exact sums of what the counting functions say."""
+
+import pytest
+
+from transformer_ablation.sweep.plan import as_json, as_text, duration, make_plan, size
+from transformer_ablation.sweep.rows import BASE, PaperResult, Row, expand
+
+LONG = Row(
+    "long", "T", "longer", lambda b: {"train.steps": 7}, PaperResult(4.33, 26.4, None)
+)
+
+
+@pytest.fixture
+def plan(tiny_config):
+    """6 and 7 steps of 512 target tokens; 1,000 parameters; 50 FLOPs a step."""
+    states = {("base", 0): "finished", ("long", 0): "failed"}
+    return make_plan(
+        "A study",
+        expand(tiny_config, [BASE, LONG]),
+        [0, 1],
+        parameter_counts=lambda model, size: {"embedding": size, "total": 1000},
+        step_flops=lambda config: 50,
+        flops_per_second=10,
+        state_of=lambda item, seed: states.get((item.row.name, seed), "pending"),
+    )
+
+
+def test_row_figures(plan):
+    base, long = plan.rows
+    assert (base.steps, long.steps) == (6, 7)
+    assert (base.target_tokens, long.target_tokens) == (6 * 512, 7 * 512)
+    assert (base.flops, long.flops) == (300, 350)
+    assert (base.seconds, long.seconds) == (30, 35)
+    # Three numbers of 4 bytes for each of 1,000 parameters, 5 checkpoints kept.
+    assert base.disk_bytes == 3 * 4 * 1000 * 5
+
+
+def test_only_unfinished_runs_are_left(plan):
+    assert [row.runs_left for row in plan.rows] == [1, 2]
+    assert plan.left("seconds") == 30 + 2 * 35
+
+
+def test_json_has_an_entry_a_row_with_a_complete_config(plan, tiny_config):
+    found = as_json(plan)
+    base, long = found["rows"]
+    assert (base["row"], long["row"], long["group"]) == ("base", "long", "T")
+    assert long["config"]["train"]["steps"] == 7
+    assert set(long["config"]) == {
+        "model", "regularization", "optimizer", "data", "train", "decode"
+    }  # fmt: skip
+    assert long["parameters"] == {"embedding": 600, "total": 1000}
+    assert long["paper"] == {"ppl": 4.33, "bleu": 26.4, "parameters_millions": None}
+    assert base["paper"] is None
+    assert base["states"] == {"0": "finished", "1": "pending"}
+    assert (found["runs"], found["runs_left"], found["seconds_left"]) == (4, 3, 100)
+
+
+def test_text_states_the_assumed_rate_and_what_is_left(plan):
+    text = as_text(plan)
+    assert "assume 10 FLOP/s" in text and "--flops_per_second" in text
+    assert "4 runs (2 rows), 3 to do" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("long")]
+    assert line.split()[1] == "steps=7" and line.endswith("0/2")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59, "59 s"), (720, "12 min"), (5400, "1.5 h"), (864000, "10.0 days")],
+)
+def test_duration_words(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(999, "999 B"), (780e6, "780 MB"), (2.5e12, "2.5 TB")]
+)
+def test_size_words(count, text):
+    assert size(count) == text

@@ -1,0 +1,482 @@
+"""The schema: what each field may hold, every message, and the way through JSON."""
+
+import dataclasses
+import json
+import math
+
+import ml_collections
+import pytest
+
+from configs import base
+from transformer_ablation import config as config_lib
+from transformer_ablation.config import ConfigError
+
+AT_LEAST_1 = "a whole number of at least 1"
+FRACTION = "a number in [0, 1)"
+POSITIVE = "a finite number > 0"
+FLAG = "True or False"
+TEXT = "a non-empty string"
+
+# Field: (what the message says is allowed, bad values, good values at the limits).
+# Bad values of a type: another one, bool where a number belongs, None where no None.
+WHOLE = (AT_LEAST_1, [0, -3, True, 2.0, "6", None], [1, 10**6])
+SHARE = (FRACTION, [1, 1.0, -0.1, math.nan, False, "0.1", None], [0, 0.0, 0.999])
+ABOVE_0 = (POSITIVE, [0, 0.0, -1, math.inf, math.nan, 10**400, True, None], [1e-30, 7])
+SWITCH = (FLAG, [1, 0, "true", None], [True, False])
+STRING = (TEXT, ["", 3, None, b"en"], [])
+OPTIONAL_WHOLE = (AT_LEAST_1 + ", or None", [0, -1, False, 1.5, "5"], [1, None])
+OPTIONAL_ABOVE_0 = (POSITIVE + ", or None", [0, -0.5, math.inf, "1", True], [0.5, None])
+OPTIONAL_STRING = (TEXT + ", or None", ["", 3, False], [None])
+
+
+def words(allowed, *wrong):
+    """A choice: every allowed word is good; another word, case or type is not."""
+    first, *_ = good = allowed.split(", ")
+    return ("one of " + allowed, [*wrong, first.upper(), "", 1, None], good)
+
+
+FIELD_CASES = {
+    "model.architecture": (
+        "one of transformer, recurrent, convolutional",
+        ["transfomer", "Transformer", 1, None],
+        ["transformer"],
+    ),
+    "model.num_layers": WHOLE,
+    "model.d_model": (WHOLE[0], WHOLE[1], [2, 1024]),  # 1 is odd: refused below
+    "model.d_ff": WHOLE,
+    "model.num_heads": WHOLE,
+    "model.d_k": WHOLE,
+    "model.d_v": WHOLE,
+    "model.positions": words("sinusoidal, learned, none", "sine"),
+    "model.max_length": ("a whole number of at least 2", [1, 2.0, "9", None], [2]),
+    "model.norm": words("post, pre", "layer"),
+    "model.tied_embeddings": words("all, decoder, none", True, "both"),
+    "model.scale_embeddings": SWITCH,
+    "model.compatibility": words("scaled_dot, dot, additive", "cosine"),
+    "model.attention_window": OPTIONAL_WHOLE,
+    "model.dtype": words("float32, bfloat16", "float16"),
+    "regularization.dropout_rate": SHARE,
+    "regularization.attention_dropout_rate": SHARE,
+    "regularization.activation_dropout_rate": SHARE,
+    "regularization.label_smoothing": SHARE,
+    "regularization.label_smoothing_convention": words("all_classes, other_classes"),
+    "optimizer.warmup_steps": WHOLE,
+    "optimizer.learning_rate_scale": ABOVE_0,
+    "optimizer.beta1": SHARE,
+    "optimizer.beta2": SHARE,
+    "optimizer.epsilon": ABOVE_0,
+    "optimizer.clip_norm": OPTIONAL_ABOVE_0,
+    "optimizer.accumulation_steps": (WHOLE[0], WHOLE[1], [1, 2]),
+    "data.corpus": ("one of grammar, multi30k, wmt14", ["wmt", 14, None], ["wmt14"]),
+    "data.directory": OPTIONAL_STRING,
+    "data.source_language": STRING,
+    "data.target_language": STRING,
+    "data.train_split": STRING,
+    "data.validation_split": STRING,
+    "data.test_split": OPTIONAL_STRING,
+    "data.vocabulary_size": (
+        "a whole number from 300 to 1000000",
+        [299, 1_000_001, 37e3, "37000", True, None],
+        [300, 1_000_000],
+    ),
+    "data.max_train_length": (WHOLE[0], WHOLE[1], [1, 255]),
+    "data.length_buckets": (
+        "a whole number from 1 to 64",
+        [0, 65, 8.0, "8", True, None],
+        [1, 64],
+    ),
+    "data.tokens_per_batch": (WHOLE[0], WHOLE[1], [256]),
+    "train.steps": WHOLE,
+    "train.seed": (
+        "a whole number from 0 to 2147483647",
+        [-1, 2**31, 0.0, "0", False, None],
+        [0, 2**31 - 1],
+    ),
+    "train.evaluate_every_steps": OPTIONAL_WHOLE,
+    "train.checkpoint_every_steps": OPTIONAL_WHOLE,
+    "train.checkpoint_every_minutes": OPTIONAL_ABOVE_0,
+    "train.keep_checkpoints": WHOLE,
+    "train.log_every_steps": WHOLE,
+    "decode.beam_size": (
+        "a whole number from 1 to 1024",
+        [0, 1025, 4.0, "4", True, None],
+        [1, 1024],
+    ),
+    "decode.length_penalty_alpha": (
+        "a finite number",
+        [math.inf, -math.inf, math.nan, 10**400, "0.6", False, None],
+        [-1, 0, 0.6, 2.5],
+    ),
+    "decode.extra_length": WHOLE,
+    "decode.average_checkpoints": (WHOLE[0], WHOLE[1], [1, 5]),
+    "decode.sentences_per_batch": WHOLE,
+}
+
+
+def pairs(index):
+    """(path, value) of every bad (1) or good (2) value above."""
+    return [(p, v) for p, case in FIELD_CASES.items() for v in case[index]]
+
+
+def put(mapping, path, value):
+    section, _, name = path.partition(".")
+    mapping[section][name] = value
+    return mapping
+
+
+def faults(mapping):
+    """The lines of the refusal; fails where nothing is refused."""
+    with pytest.raises(ConfigError) as error:
+        config_lib.from_mapping(mapping)
+    assert str(error.value).splitlines() == list(error.value.problems)
+    return list(error.value.problems)
+
+
+def changed(mapping, **changes):
+    """``model__d_k=3`` stands for ``model.d_k``."""
+    for path, value in changes.items():
+        put(mapping, path.replace("__", "."), value)
+    return mapping
+
+
+# One field at a time.
+
+
+def test_every_field_of_every_section_has_a_case():
+    assert list(FIELD_CASES) == list(config_lib.FIELDS)
+    sections = [f.name for f in dataclasses.fields(config_lib.Config)]
+    assert list(config_lib.SECTIONS) == sections
+
+
+@pytest.mark.parametrize(("path", "value"), pairs(1))
+def test_bad_value_is_refused_with_path_value_and_what_is_allowed(
+    base_mapping, path, value
+):
+    expected = f"{path}: {value!r} is not allowed; it must be {FIELD_CASES[path][0]}"
+    assert faults(put(base_mapping, path, value)) == [expected]
+
+
+@pytest.mark.parametrize(("path", "value"), pairs(2))
+def test_good_value_at_the_limit_is_taken(base_mapping, path, value):
+    # Room for the limits of the lengths, of which one checks the other.
+    if path == "model.positions":
+        base_mapping["model"]["max_length"] = 256
+    config = config_lib.from_mapping(put(base_mapping, path, value))
+    assert config_lib.get(config, path) == value
+
+
+@pytest.mark.parametrize("path", FIELD_CASES)
+def test_missing_field_is_named_with_what_is_allowed(base_mapping, path):
+    section, _, name = path.partition(".")
+    del base_mapping[section][name]
+    assert faults(base_mapping) == [f"{path}: missing; {FIELD_CASES[path][0]}"]
+
+
+def test_whole_numbers_of_real_fields_become_floats(base_mapping):
+    changes = {"regularization__dropout_rate": 0, "decode__length_penalty_alpha": 1}
+    config = config_lib.from_mapping(changed(base_mapping, **changes))
+    assert type(config.regularization.dropout_rate) is float
+    assert type(config.decode.length_penalty_alpha) is float
+    assert type(config.model.num_layers) is int
+    # So a hash of the JSON text cannot depend on how a number was typed.
+    as_float = config_lib.replace(config, {"decode.length_penalty_alpha": 1.0})
+    a, b = (json.dumps(config_lib.to_mapping(c)) for c in (config, as_float))
+    assert a == b
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("model.dropuot_rate", "regularization.dropout_rate"),
+        ("model.num_layer", "model.num_layers"),
+        ("model.heads", "model.num_heads"),
+        ("train.beam_sise", "decode.beam_size"),
+        ("data.warmup_steps", "optimizer.warmup_steps"),
+    ],
+)
+def test_unknown_field_is_named_with_the_nearest_one(base_mapping, path, nearest):
+    expected = f"{path}: unknown field; did you mean {nearest}?"
+    assert faults(put(base_mapping, path, 1)) == [expected]
+    with pytest.raises(ConfigError, match=r"^" + expected.replace("?", r"\?") + "$"):
+        del base_mapping[path.split(".")[0]][path.split(".")[1]]
+        config_lib.replace(config_lib.from_mapping(base_mapping), {path: 1})
+
+
+def test_unknown_field_like_no_other_gets_the_fields_of_its_section(base_mapping):
+    expected = (
+        "decode.zzz: unknown field; decode has beam_size, length_penalty_alpha, "
+        "extra_length, average_checkpoints, sentences_per_batch"
+    )
+    assert faults(put(base_mapping, "decode.zzz", 1)) == [expected]
+
+
+def test_unknown_section_like_no_other_gets_the_sections(base_mapping):
+    base_mapping["zzz"] = {}
+    expected = (
+        "zzz: unknown section; there are model, regularization, optimizer, data, "
+        "train, decode"
+    )
+    assert faults(base_mapping) == [expected]
+
+
+def test_field_without_its_section_gets_the_path(base_config):
+    expected = r"^num_layers: unknown field; did you mean model\.num_layers\?$"
+    with pytest.raises(ConfigError, match=expected):
+        config_lib.replace(base_config, {"num_layers": 2})
+
+
+def test_unknown_section_is_named_with_the_nearest_one(base_mapping):
+    base_mapping["optimiser"] = {}
+    expected = ["optimiser: unknown section; did you mean optimizer?"]
+    assert faults(base_mapping) == expected
+
+
+def test_missing_section_is_named(base_mapping):
+    del base_mapping["decode"]
+    assert faults(base_mapping) == ["decode: missing section"]
+
+
+def test_value_in_place_of_a_section_is_shown(base_mapping):
+    base_mapping["decode"] = 4
+    assert faults(base_mapping) == ["decode: 4 is not a section; it must hold fields"]
+
+
+def test_something_other_than_a_mapping_is_shown_with_the_sections():
+    (line,) = faults([1, 2])
+    assert line.startswith("[1, 2] is not a config; it must hold model, ")
+
+
+def test_all_faults_are_told_at_once(base_mapping):
+    del base_mapping["data"]["corpus"]
+    changes = {"model__d_k": 0, "model__typo": 1, "decode__beam_size": "4"}
+    base_mapping = changed(base_mapping, **changes) | {"extras": {}}
+    # Whatever the order: one line each, none hidden by another.
+    paths = sorted(line.partition(":")[0] for line in faults(base_mapping))
+    assert paths == [
+        "data.corpus",
+        "decode.beam_size",
+        "extras",
+        "model.d_k",
+        "model.typo",
+    ]
+
+
+def test_error_of_one_sentence_is_one_problem():
+    assert ConfigError("a: b").problems == ("a: b",)
+    assert str(ConfigError(["a: b", "c: d"])) == "a: b\nc: d"
+
+
+# Fields that contradict each other.
+
+CONTRADICTIONS = {
+    "recurrent": (
+        {"model__architecture": "recurrent"},
+        "model.architecture: 'recurrent' is not available yet; only 'transformer' is",
+    ),
+    "convolutional": (
+        {"model__architecture": "convolutional"},
+        "model.architecture: 'convolutional' is not available yet; "
+        "only 'transformer' is",
+    ),
+    "odd_sinusoids": (
+        {"model__d_model": 511},
+        "model.d_model: 511 is odd, but sinusoidal positions pair a sine with a "
+        "cosine; make it even or set model.positions to learned or none",
+    ),
+    "short_position_table": (
+        {"model__positions": "learned", "model__max_length": 255},
+        "model.max_length: 255 learned positions are too few for "
+        "data.max_train_length = 255 pieces and the end of sentence; "
+        "it must be at least 256",
+    ),
+    "unknown_language": (
+        {"data__source_language": "fi"},
+        "data.source_language: corpus 'wmt14' has no 'fi'; it has en, de, fr",
+    ),
+    "french_of_the_grammar": (
+        {"data__corpus": "grammar", "data__target_language": "fr"},
+        "data.target_language: corpus 'grammar' has no 'fr'; it has en, de",
+    ),
+    "same_language": (
+        {"data__target_language": "en"},
+        "data.target_language: 'en' is the source language too",
+    ),
+    "no_english": (
+        {"data__source_language": "fr"},
+        "data.target_language: corpus 'wmt14' pairs every language with English; "
+        "fr-de is not in it",
+    ),
+    "unknown_split": (
+        {"data__test_split": "test_2016_flickr"},
+        "data.test_split: corpus 'wmt14' has no split 'test_2016_flickr'; "
+        "it has train, validation, test",
+    ),
+    "train_is_scored": (
+        {"data__test_split": "train"},
+        "data.train_split: 'train' is also scored; train on one split and score others",
+    ),
+    "validation_is_test": (
+        {"data__test_split": "validation"},
+        "data.test_split: 'validation' is the validation split too; "
+        "name another or None",
+    ),
+    # 255 pieces and the end of sentence, in each of 100 steps: 25,600 positions.
+    "batch_too_small": (
+        {"optimizer__accumulation_steps": 100},
+        "data.tokens_per_batch: 25000 cannot hold a sentence of "
+        "data.max_train_length = 255 pieces in each of 100 accumulation steps; "
+        "it must be at least 25600",
+    ),
+    "too_few_checkpoints": (
+        {"decode__average_checkpoints": 20},
+        "decode.average_checkpoints: 20 are averaged, but "
+        "train.keep_checkpoints = 5 are kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_contradiction_is_refused_with_both_fields(base_mapping, name):
+    changes, expected = CONTRADICTIONS[name]
+    assert faults(changed(base_mapping, **changes)) == [expected]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model__d_model": 511, "model__positions": "learned"},
+        {"model__d_model": 511, "model__positions": "none"},
+        {"model__positions": "learned", "model__max_length": 256},
+        {"model__max_length": 255},  # no table to overflow
+        {"data__source_language": "de", "data__target_language": "en"},
+        {"data__test_split": None},
+        {"data__tokens_per_batch": 256},
+        {"optimizer__accumulation_steps": 100, "data__tokens_per_batch": 25600},
+        {"decode__average_checkpoints": 5},
+    ],
+)
+def test_neighbour_of_a_contradiction_is_taken(base_mapping, changes):
+    config_lib.from_mapping(changed(base_mapping, **changes))
+
+
+def test_contradictions_are_told_at_once(base_mapping):
+    changes = {"model__d_model": 511, "decode__average_checkpoints": 6}
+    lines = faults(changed(base_mapping, **changes))
+    assert [line.partition(":")[0] for line in lines] == [
+        "model.d_model",
+        "decode.average_checkpoints",
+    ]
+
+
+# Ways in and out.
+
+
+def test_config_dict_and_plain_mapping_give_one_config(base_mapping):
+    config = config_lib.from_mapping(base.get_config())
+    assert config == config_lib.from_mapping(base_mapping)
+
+
+def test_unset_placeholder_is_none_and_a_set_one_its_value():
+    given = base.get_config()
+    assert config_lib.from_mapping(given).model.attention_window is None
+    given.model.attention_window = 3
+    assert config_lib.from_mapping(given).model.attention_window == 3
+
+
+def test_field_unknown_to_a_config_dict_is_refused():
+    given = base.get_config()
+    given.model.update(ml_collections.ConfigDict({"num_head": 4}))
+    expected = "model.num_head: unknown field; did you mean model.num_heads?"
+    assert faults(given) == [expected]
+
+
+def test_config_survives_json(base_mapping):
+    for path, value in {"model.attention_window": 3, "optimizer.clip_norm": 1}.items():
+        put(base_mapping, path, value)
+    config = config_lib.from_mapping(base_mapping)
+    text = json.dumps(config_lib.to_mapping(config), allow_nan=False)
+    assert config_lib.from_mapping(json.loads(text)) == config
+
+
+def test_config_is_frozen(base_config):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        base_config.model.d_k = 3
+
+
+def test_replace_changes_only_what_it_names(base_config):
+    changes = {"model.d_k": 16, "train.seed": 7}
+    replaced = config_lib.replace(base_config, changes)
+    expected = {"model.d_k": (64, 16), "train.seed": (0, 7)}
+    assert config_lib.differences(base_config, replaced) == expected
+    assert base_config.model.d_k == 64
+
+
+def test_replace_checks_again(base_config):
+    with pytest.raises(ConfigError, match=r"^model\.d_k: 0 is not allowed"):
+        config_lib.replace(base_config, {"model.d_k": 0})
+    with pytest.raises(ConfigError, match=r"^model\.d_model: 33 is odd"):
+        config_lib.replace(base_config, {"model.d_model": 33})
+
+
+def test_replace_names_all_unknown_fields(base_config):
+    with pytest.raises(ConfigError) as error:
+        config_lib.replace(base_config, {"model.dk": 1, "seed": 2, "train.seed": 3})
+    lines = error.value.problems
+    assert [line.partition(":")[0] for line in lines] == ["model.dk", "seed"]
+
+
+def test_differences_of_a_config_with_itself_are_none(base_config):
+    assert config_lib.differences(base_config, base_config) == {}
+
+
+# The paper.
+
+
+def test_base_is_the_papers_base_model(base_config):
+    paper = {
+        # Table 3, row base.
+        "model.num_layers": 6,
+        "model.d_model": 512,
+        "model.d_ff": 2048,
+        "model.num_heads": 8,
+        "model.d_k": 64,
+        "model.d_v": 64,
+        "regularization.dropout_rate": 0.1,
+        "regularization.label_smoothing": 0.1,
+        "train.steps": 100_000,
+        # Sections 3.1 to 3.5: add, then normalise; one matrix for both embeddings
+        # and the output; inputs times sqrt(d_model); sines and cosines.
+        "model.architecture": "transformer",
+        "model.norm": "post",
+        "model.tied_embeddings": "all",
+        "model.scale_embeddings": True,
+        "model.compatibility": "scaled_dot",
+        "model.positions": "sinusoidal",
+        "model.attention_window": None,
+        # Section 5.4 drops residual and embedding sums only.
+        "regularization.attention_dropout_rate": 0.0,
+        "regularization.activation_dropout_rate": 0.0,
+        # Section 5.3.
+        "optimizer.beta1": 0.9,
+        "optimizer.beta2": 0.98,
+        "optimizer.epsilon": 1e-9,
+        "optimizer.warmup_steps": 4000,
+        "optimizer.learning_rate_scale": 1.0,
+        "optimizer.clip_norm": None,
+        # Section 5.1: English to German, about 37,000 pieces, 25,000 target tokens.
+        "data.corpus": "wmt14",
+        "data.source_language": "en",
+        "data.target_language": "de",
+        "data.vocabulary_size": 37_000,
+        "data.tokens_per_batch": 25_000,
+        # Section 6.1; Table 3 is scored without averaging.
+        "decode.beam_size": 4,
+        "decode.length_penalty_alpha": 0.6,
+        "decode.extra_length": 50,
+        "decode.average_checkpoints": 1,
+    }
+    found = {path: config_lib.get(base_config, path) for path in paper}
+    assert found == paper
