@@ -15,6 +15,12 @@ from jax import lax
 
 AXIS = "devices"
 
+_COMPILE_EVENTS = (
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    "/jax/core/compile/backend_compile_duration",
+)
+
 
 def device_count() -> int:
     """Devices of this process that a batch is spread over."""
@@ -41,6 +47,18 @@ def use_compilation_cache(folder: Path) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+class CompileClock:
+    """Seconds that this process has spent compiling since it was made."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._listen)
+
+    def _listen(self, event: str, seconds: float, **_: Any) -> None:
+        if event in _COMPILE_EVENTS:
+            self.seconds += seconds
 
 
 def sum_over_devices(tree: Any) -> Any:

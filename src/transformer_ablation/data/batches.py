@@ -142,10 +142,13 @@ class TrainBatches:
         if update < 0:
             raise ValueError(f"there is no update {update}; the first is 0")
         epoch, number = divmod(update, self.updates_per_epoch)
-        if epoch not in self._epochs:
+        batches = self._epochs.get(epoch)
+        if batches is None:
+            batches = self._epoch(epoch)
+            # A new dict: the thread that makes batches ahead comes here too.
             kept = list(self._epochs.items())[1 - _EPOCHS_KEPT :]
-            self._epochs = {**dict(kept), epoch: self._epoch(epoch)}
-        return self._epochs[epoch][number]
+            self._epochs = {**dict(kept), epoch: batches}
+        return batches[number]
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """The batches of an epoch as (bucket, pairs), in order."""

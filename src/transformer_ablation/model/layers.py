@@ -95,23 +95,21 @@ class DecoderLayer(nn.Module):
         return carry, {"memory_keys": keys, "memory_values": values}
 
     def step(self, x_BCD, cache: dict, context: DecoderContext):
-        """One position of C candidates a sentence.
+        """One position of C candidates a sentence: [B, C, D].
 
-        Candidates stand on the query axis where they share the memory, and on
-        the batch axis where each has its own past.
+        The keys and values of position p of candidate c are kept in slot
+        p * C + c; the mask says which slots are a candidate's own past.
         """
         past = {}
 
         def attend_to_past(y_BCD):
-            rows_R1D = y_BCD.reshape(-1, 1, y_BCD.shape[-1])
-            k_RH1K, v_RH1U = self.self_attention.keys_values(rows_R1D)
-            at = (0, 0, context.position, 0)
-            past["keys"] = lax.dynamic_update_slice(cache["keys"], k_RH1K, at)
-            past["values"] = lax.dynamic_update_slice(cache["values"], v_RH1U, at)
-            y_R1D = self.self_attention.attend(
-                rows_R1D, past["keys"], past["values"], context.self_mask_B1LM
+            k_BHCK, v_BHCU = self.self_attention.keys_values(y_BCD)
+            at = (0, 0, context.position * y_BCD.shape[1], 0)
+            past["keys"] = lax.dynamic_update_slice(cache["keys"], k_BHCK, at)
+            past["values"] = lax.dynamic_update_slice(cache["values"], v_BHCU, at)
+            return self.self_attention.attend(
+                y_BCD, past["keys"], past["values"], context.self_mask_B1LM
             )
-            return y_R1D.reshape(y_BCD.shape)
 
         def attend_to_memory(y_BCD):
             return self.cross_attention.attend(
@@ -143,9 +141,9 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
     )(config)
 
 
-def empty_past(config: ModelConfig, rows: int, length: int) -> dict:
-    """Zeroed self-attention caches of all layers: [N, rows, H, length, K or U]."""
-    shape = (config.num_layers, rows, config.num_heads, length)
+def empty_past(config: ModelConfig, batch: int, slots: int) -> dict:
+    """Zeroed self-attention caches of all layers: [N, B, H, slots, K or U]."""
+    shape = (config.num_layers, batch, config.num_heads, slots)
     dtype = jnp.dtype(config.dtype)
     return {
         "keys": jnp.zeros((*shape, config.d_k), dtype),

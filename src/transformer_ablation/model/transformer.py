@@ -10,7 +10,7 @@ from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.attention import (
     neighbourhood_mask,
     padding_mask,
-    step_mask,
+    slot_mask,
 )
 from transformer_ablation.model.dropout import Noise, dropout
 from transformer_ablation.model.layers import (
@@ -26,14 +26,23 @@ from transformer_ablation.model.sublayer import layer_norm
 
 
 class DecodeCache(NamedTuple):
-    """The state of cached decoding.
+    """The state of cached decoding of C candidates a sentence.
 
-    ``layers["keys"/"values"]`` are [N, B*C, H, T, K or U] and move with their
-    candidates; ``layers["memory_*"]`` and the mask belong to the sentence.
+    ``layers`` hold keys and values of the memory and of the past, [N, B, H, S or
+    T*C, K or U]. The past is never moved: ``origin_BCT`` says for each
+    candidate whose slot holds its position t, so following a beam is a gather
+    of these small integers alone.
     """
 
     layers: dict
+    origin_BCT: jax.Array
     memory_mask_B11S: jax.Array
+
+
+def follow(cache: DecodeCache, parent_BC) -> DecodeCache:
+    """The cache in which candidate c is what candidate ``parent[b, c]`` was."""
+    origin_BCT = jnp.take_along_axis(cache.origin_BCT, parent_BC[..., None], axis=1)
+    return cache._replace(origin_BCT=origin_BCT)
 
 
 class Transformer(nn.Module):
@@ -140,9 +149,13 @@ class Transformer(nn.Module):
         memory_BSD = self.encode(source_BS)
         context = DecoderContext(memory_BSD, None, None, None)
         _, memory = self.decoder.start(jnp.zeros(()), None, context)
-        rows = source_BS.shape[0] * candidates
-        past = empty_past(self.config, rows, length)
-        return DecodeCache({**past, **memory}, padding_mask(source_BS, self.pad_id))
+        batch = source_BS.shape[0]
+        past = empty_past(self.config, batch, length * candidates)
+        return DecodeCache(
+            layers={**past, **memory},
+            origin_BCT=jnp.zeros((batch, candidates, length), jnp.int32),
+            memory_mask_B11S=padding_mask(source_BS, self.pad_id),
+        )
 
     def step(self, cache: DecodeCache, tokens_BC, position) -> Any:
         """Logits [B, C, V] of what follows ``tokens_BC`` at ``position``.
@@ -150,12 +163,16 @@ class Transformer(nn.Module):
         ``position`` is traced and counts from 0, where the token is
         ``bos_id``; it must be below the ``length`` of ``start_cache``.
         """
-        length = cache.layers["keys"].shape[3]
+        candidates, length = cache.origin_BCT.shape[1:]
+        own_C = jnp.arange(candidates, dtype=jnp.int32)
+        origin_BCT = cache.origin_BCT.at[:, :, position].set(own_C[None])
         x_BCD = self._embed(tokens_BC, "target")
         x_BCD = self.target_positions.at(x_BCD, position, length)
         context = DecoderContext(
             memory_BSD=None,
-            self_mask_B1LM=step_mask(position, length, self.config.attention_window),
+            self_mask_B1LM=slot_mask(
+                origin_BCT, position, self.config.attention_window
+            ),
             memory_mask_B1LM=cache.memory_mask_B11S,
             noise=None,
             position=position,
@@ -163,4 +180,5 @@ class Transformer(nn.Module):
         x_BCD, layers = self.decoder.step(x_BCD, cache.layers, context)
         if self.config.norm == "pre":
             x_BCD = self.decoder_norm(x_BCD)
-        return self.logits(x_BCD), cache._replace(layers=layers)
+        cache = cache._replace(layers=layers, origin_BCT=origin_BCT)
+        return self.logits(x_BCD), cache

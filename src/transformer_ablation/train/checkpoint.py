@@ -81,7 +81,9 @@ class Checkpoints:
         self._manager.close()
 
     def restore(self, like: TrainState, step: int | None = None) -> TrainState:
-        """The state at ``step`` (default newest), with the tree of ``like``.
+        """The state at ``step`` (default newest) as numpy, in the tree of ``like``.
+
+        ``like`` is a state, or its shapes.
 
         Raises:
           CheckpointError: if there is none, or its config, vocabulary or tree
@@ -102,7 +104,7 @@ class Checkpoints:
         self._check_facts(step, facts)
         self._check_tree(step, like)
         items = ocp.args.Composite(
-            state=ocp.args.StandardRestore(_as_numpy(like)._asdict())
+            state=ocp.args.StandardRestore(_blank(like)._asdict())
         )
         return TrainState(**self._manager.restore(step, args=items).state)
 
@@ -142,6 +144,10 @@ def _as_numpy(state: TrainState) -> TrainState:
     # Copied: the device buffer of a donated state may be reused while the
     # save goes on in the background.
     return jax.tree.map(lambda x: np.array(jax.device_get(x)), state)
+
+
+def _blank(like: TrainState) -> TrainState:
+    return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), like)
 
 
 def _described(tree: Any) -> dict[str, str]:

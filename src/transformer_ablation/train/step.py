@@ -54,14 +54,23 @@ def purpose_key(seed: int, purpose: int) -> jax.Array:
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
-def create_state(model: Any, config: Config) -> TrainState:
+def initial_state(model: Any, config: Config) -> TrainState:
     """Fresh parameters, a function of the model and ``train.seed``."""
     tokens_11 = jnp.full((1, 1), model.bos_id, jnp.int32)
     key = purpose_key(config.train.seed, INITIALISE)
-    params = jax.jit(model.init)(key, tokens_11, tokens_11)["params"]
+    params = model.init(key, tokens_11, tokens_11)["params"]
     optimizer = optimizers.adam(config.optimizer)
-    state = TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
-    return parallel.replicate(state)
+    return TrainState(jnp.zeros((), jnp.int32), params, optimizer.init(params))
+
+
+def create_state(model: Any, config: Config) -> TrainState:
+    """``initial_state`` on every device."""
+    return parallel.replicate(jax.jit(lambda: initial_state(model, config))())
+
+
+def state_shapes(model: Any, config: Config) -> TrainState:
+    """The shapes and types of a state, without making one."""
+    return jax.eval_shape(lambda: initial_state(model, config))
 
 
 def rates_at(config: Config, step: int) -> Rates:
@@ -105,12 +114,13 @@ def make_update(model: Any, config: Config) -> Callable:
 
     def accumulate(params, batch, key, rates):
         """Gradient and loss sums of this device's accumulation steps."""
-        steps, rows = batch.source.shape[:2]
+        source_ABS, target_ABT = batch
+        steps, rows = source_ABS.shape[:2]
         first_row = parallel.device_index() * steps * rows
         gradient = jax.grad(sums, has_aux=True)
         if steps == 1:
             return gradient(
-                params, batch.source[0], batch.target[0], first_row, key, rates
+                params, source_ABS[0], target_ABT[0], first_row, key, rates
             )
 
         def body(carry, part):
@@ -123,13 +133,13 @@ def make_update(model: Any, config: Config) -> Callable:
         zero = (jax.tree.map(jnp.zeros_like, params), LossSums(0.0, 0.0, 0.0))
         zero = jax.tree.map(jnp.asarray, zero)
         offsets = jnp.arange(steps) * rows
-        return lax.scan(body, zero, (batch.source, batch.target, offsets))[0]
+        return lax.scan(body, zero, (source_ABS, target_ABT, offsets))[0]
 
     def update(state, batch, key, rates):
         key = jax.random.fold_in(key, state.step)
         local = accumulate(state.params, batch, key, rates)
         gradients, total = parallel.sum_over_devices(local)
-        # A batch without a real token would divide by zero; it changes nothing.
+        # Only a batch without any real token would divide by less than one.
         count = jnp.maximum(total.tokens, 1.0)
         gradients = jax.tree.map(lambda g: g / count, gradients)
         directions, adam = optimizer.update(gradients, state.optimizer, state.params)
@@ -144,4 +154,9 @@ def make_update(model: Any, config: Config) -> Callable:
         )
         return TrainState(state.step + 1, params, adam), metrics
 
-    return parallel.map_update(update)
+    mapped = parallel.map_update(update)
+
+    def call(state: TrainState, batch: Any, key: Any, rates: Rates) -> Any:
+        return mapped(state, (batch.source, batch.target), key, rates)
+
+    return call

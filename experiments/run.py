@@ -1,0 +1,117 @@
+"""One run from data to record: what a worker of a sweep does for each row."""
+
+import functools
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experiments import run_hooks, run_record, run_scores
+from transformer_ablation import parallel
+from transformer_ablation.config import Config, DataConfig
+from transformer_ablation.data.batches import TrainBatches
+from transformer_ablation.data.lengths import check_lengths
+from transformer_ablation.data.tokens import Prepared, prepare
+from transformer_ablation.model.transformer import Transformer
+from transformer_ablation.report.metrics import MetricWriter
+from transformer_ablation.sweep.runs import Run
+from transformer_ablation.train import step
+from transformer_ablation.train.checkpoint import Checkpoints
+from transformer_ablation.train.loop import Diverged, train
+from transformer_ablation.vocabulary import BOS, PAD
+
+Progress = Callable[[dict[str, Any]], None]
+RunOne = Callable[[Run, threading.Event, Progress], str]
+
+
+def run_one_factory(cache: Path) -> RunOne:
+    """``run_one(run, stop, progress) -> status``; data is read once for all runs."""
+    parallel.use_compilation_cache(cache / "compiled")
+    clock = parallel.CompileClock()
+
+    @functools.lru_cache(maxsize=2)
+    def data(config: DataConfig) -> Prepared:
+        return prepare(config, cache)
+
+    def run_one(run: Run, stop: threading.Event, progress: Progress) -> str:
+        progress({"phase": "data"})
+        prepared = data(run.config.data)
+        check_lengths(prepared, run.config)
+        return execute(run, prepared, stop, progress, clock)
+
+    return run_one
+
+
+def build_model(config: Config, vocabulary_size: int) -> Transformer:
+    """The network of a config."""
+    return Transformer(config.model, vocabulary_size, pad_id=PAD, bos_id=BOS)
+
+
+def execute(
+    run: Run,
+    prepared: Prepared,
+    stop: threading.Event,
+    progress: Progress,
+    clock: parallel.CompileClock,
+) -> str:
+    """Trains, or goes on training, and scores; the record says how it ended."""
+    config = run.config
+    model = build_model(config, prepared.vocabulary.size)
+    checkpoints = Checkpoints(
+        run.directory / "checkpoints", config, prepared.vocabulary.content_hash
+    )
+    try:
+        record = run_record.begin(run, prepared, checkpoints.steps())
+        state = _state(model, config, checkpoints)
+        meter = run_record.Meter(run, record, clock)
+        try:
+            state = _train(
+                run, prepared, model, state, checkpoints, stop, progress, meter
+            )
+        except Diverged as error:
+            return meter.end("diverged", str(error))
+        checkpoints.save(state)
+        checkpoints.wait()
+        meter.save(int(state.step))
+        if int(state.step) < config.train.steps:
+            return meter.end("preempted", f"stopped after update {int(state.step)}")
+        progress({"phase": "scoring", "step": int(state.step)})
+        scores = run_scores.score_run(run, prepared, model, checkpoints, progress, stop)
+        if scores is None:
+            return meter.end("preempted", "stopped while scoring")
+        return meter.end("finished", None, scores)
+    finally:
+        checkpoints.close()
+
+
+def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainState:
+    """The newest checkpoint on every device, or a fresh state."""
+    if not checkpoints.steps():
+        return step.create_state(model, config)
+    shapes = step.state_shapes(model, config)
+    return parallel.replicate(checkpoints.restore(shapes))
+
+
+def _train(run, prepared, model, state, checkpoints, stop, progress, meter):
+    """The updates that are left; hooks log, evaluate and save."""
+    config, start = run.config, int(state.step)
+    batches = TrainBatches(
+        prepared.train,
+        tokens_per_batch=config.data.tokens_per_batch,
+        length_buckets=config.data.length_buckets,
+        max_train_length=config.data.max_train_length,
+        accumulation_steps=config.optimizer.accumulation_steps,
+        seed=config.train.seed,
+    )
+    with MetricWriter(run.directory, resume_step=start or None) as writer:
+        return train(
+            state,
+            step.make_update(model, config),
+            batches.iterate(start, config.train.steps, parallel.device_count()),
+            key=step.purpose_key(config.train.seed, step.DROPOUT),
+            rates_at=lambda number: step.rates_at(config, number),
+            hooks=run_hooks.hooks(
+                config, prepared, model, checkpoints, writer, progress, meter
+            ),
+            stop=stop,
+        )

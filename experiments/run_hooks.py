@@ -1,0 +1,110 @@
+"""What happens between updates: logging, progress, evaluation, checkpoints."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from experiments.run_record import Meter
+from transformer_ablation.config import Config
+from transformer_ablation.data.tokens import Prepared
+from transformer_ablation.evaluate.perplexity import make_scorer, perplexity
+from transformer_ablation.report.metrics import MetricWriter
+from transformer_ablation.train.checkpoint import Checkpoints
+from transformer_ablation.train.loop import Every, Hook, Report
+from transformer_ablation.train.step import TrainState
+
+# Perplexities of a model that knows nothing can leave the range of a float.
+LARGEST_EXPONENT = 700.0
+
+
+def hooks(
+    config: Config,
+    prepared: Prepared,
+    model: Any,
+    checkpoints: Checkpoints,
+    writer: MetricWriter,
+    progress: Callable[[dict[str, Any]], None],
+    meter: Meter,
+) -> list[Hook]:
+    """In the order in which they run; the checkpoint comes last."""
+    train = config.train
+    score = make_scorer(model)
+    rows = config.decode.sentences_per_batch
+
+    def evaluate(step: int, state: TrainState) -> None:
+        started = time.monotonic()
+        progress({"phase": "validation"})
+        found = perplexity(score, state.params, prepared.validation, rows)
+        meter.add_evaluation(time.monotonic() - started)
+        values = {
+            "validation/nll": found.nll / found.target_tokens,
+            "validation/perplexity": found.value,
+        }
+        writer.write(step, values, meter.train_seconds)
+        writer.flush()
+        progress({"phase": "training"})
+
+    def save(step: int, state: TrainState) -> None:
+        writer.flush()
+        checkpoints.save(state)
+        meter.save(step)
+
+    return [
+        Log(train.log_every_steps, train.steps, writer, progress, meter),
+        Every(evaluate, train.evaluate_every_steps, train.steps),
+        Every(
+            save,
+            train.checkpoint_every_steps,
+            train.steps,
+            train.checkpoint_every_minutes,
+        ),
+    ]
+
+
+class Log:
+    """Scalars and progress; the values of an update are its own, never a window's."""
+
+    def __init__(self, every, last, writer, progress, meter):
+        self._every, self._last = every, last
+        self._writer, self._progress, self._meter = writer, progress, meter
+        self._tokens, self._seconds = 0, 0.0
+
+    def needs_state(self, step: int) -> bool:
+        """Never: metrics are enough."""
+        return False
+
+    def after(self, report: Report, state: TrainState | None) -> None:
+        """Counts the update and, every so often, writes."""
+        batch, metrics, before = report.batch, report.metrics, self._meter.train_seconds
+        real = int(batch.source_tokens), int(batch.target_tokens)
+        self._meter.add_update(report.seconds, *real)
+        self._tokens += real[1]
+        self._seconds += self._meter.train_seconds - before
+        if report.step % self._every and report.step != self._last and report.step > 1:
+            return
+        rate = self._tokens / self._seconds if self._seconds else None
+        self._tokens, self._seconds = 0, 0.0
+        values = {
+            "train/loss": metrics.loss,
+            "train/nll": metrics.nll,
+            "train/perplexity": math.exp(min(metrics.nll, LARGEST_EXPONENT)),
+            "train/gradient_norm": metrics.gradient_norm,
+            "train/learning_rate": report.rates.learning_rate,
+            "train/target_tokens": metrics.tokens,
+            "train/target_padding": 1 - real[1] / np.size(batch.target),
+        }
+        if rate is not None:
+            values["train/tokens_per_second"] = rate
+        self._writer.write(report.step, values, self._meter.train_seconds)
+        self._progress(
+            {
+                "step": report.step,
+                "steps": self._last,
+                "loss": metrics.loss,
+                "tokens_per_second": rate,
+                "phase": "training",
+            }
+        )

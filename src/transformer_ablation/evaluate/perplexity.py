@@ -1,0 +1,79 @@
+"""Perplexity per target piece: unsmoothed, without padding, every sentence once."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from transformer_ablation import parallel
+from transformer_ablation.data.batches import evaluation_batches
+from transformer_ablation.data.ragged import TokenizedSplit
+
+
+class Perplexity(NamedTuple):
+    """``value`` is exp(nll / target_tokens); the end of sentence is a token."""
+
+    value: float
+    nll: float
+    target_tokens: int
+    sentences: int
+
+
+def make_scorer(model: Any) -> Callable:
+    """``score(params, (source, target)) -> nll [B], tokens [B]`` over all devices.
+
+    The negative log-likelihood of every whole target sentence, and its length.
+    """
+
+    def score(params: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+        source_BS, target_BT = batch
+        logits_BTV = model.apply({"params": params}, source_BS, target_BT)
+        gold_BT = jnp.take_along_axis(logits_BTV, target_BT[..., None], axis=-1)
+        nll_BT = jax.nn.logsumexp(logits_BTV, axis=-1) - gold_BT[..., 0]
+        real_BT = target_BT != model.pad_id
+        return jnp.where(real_BT, nll_BT, 0.0).sum(axis=1), real_BT.sum(axis=1)
+
+    return parallel.map_batch(score)
+
+
+def sentence_scores(
+    score: Callable, params: Any, split: TokenizedSplit, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Negative log-likelihood and token count of each sentence, in corpus order.
+
+    ``rows`` sentences are scored together; a multiple of the devices is used.
+    """
+    nll = np.full(len(split), np.nan)
+    tokens = np.zeros(len(split), np.int64)
+    for batch in evaluation_batches(split, whole_rows(rows)):
+        found_nll, found_tokens = score(params, (batch.source, batch.target))
+        count = len(batch.indices)
+        nll[batch.indices] = found_nll[:count]
+        tokens[batch.indices] = found_tokens[:count]
+    return nll, tokens
+
+
+def perplexity(
+    score: Callable, params: Any, split: TokenizedSplit, rows: int
+) -> Perplexity:
+    """exp of the mean negative log-likelihood per target token of a split.
+
+    Raises:
+      ValueError: if the scores are not finite or a sentence was left out.
+    """
+    nll, tokens = sentence_scores(score, params, split, rows)
+    if not np.isfinite(nll).all():
+        raise ValueError("a sentence has no finite log-likelihood")
+    if not (tokens == split.target.lengths).all():
+        raise ValueError("not every target token was scored once")
+    total, count = float(nll.sum()), int(tokens.sum())
+    return Perplexity(math.exp(total / count), total, count, len(split))
+
+
+def whole_rows(rows: int) -> int:
+    """``rows`` rounded up to a multiple of the devices."""
+    count = parallel.device_count()
+    return -(-rows // count) * count

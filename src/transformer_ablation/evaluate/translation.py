@@ -1,0 +1,121 @@
+"""Translations of token sequences by beam search, over all devices."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transformer_ablation import parallel
+from transformer_ablation.config import DecodeConfig
+from transformer_ablation.data.batches import evaluation_batches
+from transformer_ablation.data.ragged import Ragged, TokenizedSplit
+from transformer_ablation.decode.beam import (
+    NEVER,
+    BeamSettings,
+    Hypotheses,
+    beam_search,
+)
+from transformer_ablation.evaluate.perplexity import whole_rows
+from transformer_ablation.model.transformer import follow
+from transformer_ablation.vocabulary import EOS
+
+
+class Translation(NamedTuple):
+    """One hypothesis: ids without the end of sentence."""
+
+    ids: list[int]
+    score: float
+    log_probability: float
+    unfinished: bool
+
+
+class Translator:
+    """Beam search with a model's cached step; each shape compiles once."""
+
+    def __init__(self, model: Any, config: DecodeConfig, n_best: int = 1):
+        """``n_best`` hypotheses a sentence are returned; at most the beam size."""
+        if not 1 <= n_best <= config.beam_size:
+            raise ValueError(
+                f"n_best is {n_best}; it must be from 1 to decode.beam_size = "
+                f"{config.beam_size}"
+            )
+        self._model = model
+        self._config = config
+        self._n_best = n_best
+        self._compiled: dict[int, Callable] = {}
+
+    def translate(
+        self, params: Any, sources: Ragged, done: Callable[[int], None] | None = None
+    ) -> list[list[Translation]]:
+        """The ``n_best`` translations of every source, in order, best first.
+
+        Sources end in the end of sentence. ``done`` is told how many sentences
+        are finished after each batch.
+        """
+        results: list[list[Translation]] = [[] for _ in range(len(sources))]
+        rows = whole_rows(self._config.sentences_per_batch)
+        finished = 0
+        for batch in evaluation_batches(TokenizedSplit(sources, sources), rows):
+            cap_B = (batch.source != self._model.pad_id).sum(axis=1)
+            cap_B = np.where(cap_B > 0, cap_B + self._config.extra_length, 0)
+            search = self._search(batch.source.shape[1])
+            found = search(params, (batch.source, cap_B.astype(np.int32)))
+            for row, index in enumerate(batch.indices):
+                results[index] = list(_read(found, row, int(cap_B[row])))
+            finished += len(batch.indices)
+            if done is not None:
+                done(finished)
+        return results
+
+    def _search(self, source_length: int) -> Callable:
+        """The compiled search for sources padded to a length."""
+        if source_length not in self._compiled:
+            self._compiled[source_length] = parallel.map_batch(
+                _make_search(self._model, self._config, source_length, self._n_best)
+            )
+        return self._compiled[source_length]
+
+
+def _make_search(
+    model: Any, config: DecodeConfig, source_length: int, n_best: int
+) -> Callable:
+    settings = BeamSettings(
+        beam_size=config.beam_size,
+        alpha=config.length_penalty_alpha,
+        max_length=source_length + config.extra_length,
+        n_best=n_best,
+    )
+
+    def search(params: Any, batch: Any) -> Hypotheses:
+        source_BS, cap_B = batch
+        variables = {"params": params}
+        cache = model.apply(
+            variables,
+            source_BS,
+            settings.beam_size,
+            settings.max_length,
+            method="start_cache",
+        )
+
+        def step(cache: Any, tokens_BC: Any, position: Any) -> Any:
+            return model.apply(variables, cache, tokens_BC, position, method="step")
+
+        return beam_search(step, cache, follow, cap_B, settings)
+
+    return search
+
+
+def _read(found: Hypotheses, row: int, cap: int) -> Iterator[Translation]:
+    """The hypotheses of a row that exist, as plain values."""
+    for place in range(found.scores.shape[1]):
+        if found.scores[row, place] <= NEVER / 2:
+            continue
+        ids = found.tokens[row, place, :cap]
+        unfinished = bool(found.unfinished[row, place])
+        length = cap if unfinished else int(np.argmax(ids == EOS))
+        yield Translation(
+            ids[:length].tolist(),
+            float(found.scores[row, place]),
+            float(found.log_probabilities[row, place]),
+            unfinished,
+        )
