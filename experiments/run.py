@@ -12,6 +12,7 @@ from transformer_ablation.config import Config, DataConfig
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.lengths import check_lengths
 from transformer_ablation.data.tokens import Prepared, prepare
+from transformer_ablation.evaluate.perplexity import make_scorer
 from transformer_ablation.model.transformer import Transformer
 from transformer_ablation.report.metrics import MetricWriter
 from transformer_ablation.sweep.runs import Run
@@ -57,6 +58,7 @@ def execute(
     """Trains, or goes on training, and scores; the record says how it ended."""
     config = run.config
     model = build_model(config, prepared.vocabulary.size)
+    score = make_scorer(model)
     checkpoints = Checkpoints(
         run.directory / "checkpoints", config, prepared.vocabulary.content_hash
     )
@@ -66,7 +68,7 @@ def execute(
         meter = run_record.Meter(run, record, clock)
         try:
             state = _train(
-                run, prepared, model, state, checkpoints, stop, progress, meter
+                run, prepared, model, score, state, checkpoints, stop, progress, meter
             )
         except Diverged as error:
             return meter.end("diverged", str(error))
@@ -76,7 +78,9 @@ def execute(
         if int(state.step) < config.train.steps:
             return meter.end("preempted", f"stopped after update {int(state.step)}")
         progress({"phase": "scoring", "step": int(state.step)})
-        scores = run_scores.score_run(run, prepared, model, checkpoints, progress, stop)
+        scores = run_scores.score_run(
+            run, prepared, model, score, checkpoints, progress, stop
+        )
         if scores is None:
             return meter.end("preempted", "stopped while scoring")
         return meter.end("finished", None, scores)
@@ -92,7 +96,7 @@ def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainSt
     return parallel.replicate(checkpoints.restore(shapes))
 
 
-def _train(run, prepared, model, state, checkpoints, stop, progress, meter):
+def _train(run, prepared, model, score, state, checkpoints, stop, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
     batches = TrainBatches(
@@ -111,7 +115,7 @@ def _train(run, prepared, model, state, checkpoints, stop, progress, meter):
             key=step.purpose_key(config.train.seed, step.DROPOUT),
             rates_at=lambda number: step.rates_at(config, number),
             hooks=run_hooks.hooks(
-                config, prepared, model, checkpoints, writer, progress, meter
+                config, prepared, score, checkpoints, writer, progress, meter
             ),
             stop=stop,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.run_record import Meter
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.evaluate.perplexity import make_scorer, perplexity
+from transformer_ablation.evaluate.perplexity import perplexity
 from transformer_ablation.report.metrics import MetricWriter
 from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import Every, Hook, Report
@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 700.0
 def hooks(
     config: Config,
     prepared: Prepared,
-    model: Any,
+    score: Callable,
     checkpoints: Checkpoints,
     writer: MetricWriter,
     progress: Callable[[dict[str, Any]], None],
@@ -31,7 +31,6 @@ def hooks(
 ) -> list[Hook]:
     """In the order in which they run; the checkpoint comes last."""
     train = config.train
-    score = make_scorer(model)
     rows = config.decode.sentences_per_batch
 
     def evaluate(step: int, state: TrainState) -> None:

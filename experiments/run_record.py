@@ -97,8 +97,9 @@ class Meter:
         self._seconds["evaluate"] += max(0.0, seconds - self._take_compiled())
 
     def _take_compiled(self) -> float:
-        seconds, self._compiled = self._clock.seconds - self._compiled, (
-            self._clock.seconds
+        seconds, self._compiled = (
+            self._clock.seconds - self._compiled,
+            (self._clock.seconds),
         )
         self._seconds["compile"] += seconds
         return seconds

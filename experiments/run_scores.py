@@ -9,7 +9,7 @@ from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate.bleu import corpus_bleu
-from transformer_ablation.evaluate.perplexity import make_scorer, perplexity
+from transformer_ablation.evaluate.perplexity import perplexity
 from transformer_ablation.evaluate.translation import Translator
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import new_score
@@ -49,6 +49,7 @@ def score_run(
     run: Run,
     prepared: Prepared,
     model: Any,
+    score: Callable,
     checkpoints: Checkpoints,
     progress: Callable[[dict[str, Any]], None],
     stop: threading.Event,
@@ -58,7 +59,7 @@ def score_run(
     config = run.config
     count = config.decode.average_checkpoints
     params, steps = averaged_params(model, config, checkpoints, count)
-    score, translator = make_scorer(model), Translator(model, config.decode)
+    translator = Translator(model, config.decode)
     entries = []
     for name in (config.data.validation_split, config.data.test_split):
         if name is None:

@@ -196,14 +196,10 @@ def _cut_at_cap(state: _State, cap_B: jax.Array, alpha: float) -> _State:
     at_cap_B1 = (state.position >= cap_B)[:, None]
     cut_BC = jnp.where(at_cap_B1, state.log_BC, NEVER)
     done = _merge(state.done, state.tokens_BCT, cut_BC, state.position, alpha, cut=True)
-    return state._replace(
-        done=done, log_BC=jnp.where(at_cap_B1, NEVER, state.log_BC)
-    )
+    return state._replace(done=done, log_BC=jnp.where(at_cap_B1, NEVER, state.log_BC))
 
 
-def _can_improve(
-    state: _State, cap_B: jax.Array, settings: BeamSettings
-) -> jax.Array:
+def _can_improve(state: _State, cap_B: jax.Array, settings: BeamSettings) -> jax.Array:
     """Sentences whose returned hypotheses a live candidate may still overtake."""
     best_live_B = state.log_BC[:, 0]
     lives_B = best_live_B > NEVER / 2

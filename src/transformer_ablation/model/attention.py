@@ -4,11 +4,14 @@ import functools
 from typing import Any
 
 import flax.linen as nn
-import jax
 import jax.numpy as jnp
+from jax import lax
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise, dropout
+
+# The score of a hidden place: far below any real one, so its exponential is 0.
+HIDDEN = -1e30
 
 
 def padding_mask(tokens_BM, pad_id: int):
@@ -62,9 +65,13 @@ def attention_weights(scores_BHLM, mask_B1LM):
     """
     scores_BHLM = scores_BHLM.astype(jnp.float32)
     mask_BHLM = jnp.broadcast_to(mask_B1LM, scores_BHLM.shape)
-    lowest = jnp.finfo(jnp.float32).min
-    weights_BHLM = jax.nn.softmax(jnp.where(mask_BHLM, scores_BHLM, lowest), axis=-1)
-    return jnp.where(mask_BHLM, weights_BHLM, 0.0)
+    scores_BHLM = jnp.where(mask_BHLM, scores_BHLM, HIDDEN)
+    highest_BHL1 = lax.stop_gradient(scores_BHLM.max(axis=-1, keepdims=True))
+    # Hidden places become 0 exactly, beside any visible one.
+    exponentials_BHLM = jnp.exp(scores_BHLM - highest_BHL1)
+    total_BHL1 = exponentials_BHLM.sum(axis=-1, keepdims=True)
+    some_B1L1 = mask_B1LM.any(axis=-1, keepdims=True)
+    return exponentials_BHLM * (some_B1L1 / total_BHL1)
 
 
 def dot_scores(q_BLHK, k_BHMK):

@@ -17,7 +17,6 @@ def layer_norm(config: ModelConfig, name: str | None = None) -> nn.LayerNorm:
     return nn.LayerNorm(
         epsilon=LAYER_NORM_EPSILON,
         dtype=jnp.dtype(config.dtype),
-        use_fast_variance=False,
         name=name,
     )
 

@@ -119,9 +119,7 @@ def make_update(model: Any, config: Config) -> Callable:
         first_row = parallel.device_index() * steps * rows
         gradient = jax.grad(sums, has_aux=True)
         if steps == 1:
-            return gradient(
-                params, source_ABS[0], target_ABT[0], first_row, key, rates
-            )
+            return gradient(params, source_ABS[0], target_ABT[0], first_row, key, rates)
 
         def body(carry, part):
             source_BS, target_BT, offset = part
