@@ -44,10 +44,10 @@ Changes = Callable[[Config], dict[str, Any]]
 SCALES: dict[str, dict[str, Any]] = {
     "grammar": {
         "data.corpus": "grammar",
-        "data.vocabulary_size": 2000,
+        "data.vocabulary_size": 4000,
         "data.max_train_length": 60,
-        "data.length_buckets": 2,
-        "data.tokens_per_batch": 2048,
+        "data.length_buckets": 3,
+        "data.tokens_per_batch": 1024,
         "model.num_layers": 3,
         "model.d_model": 64,
         "model.d_ff": 256,
@@ -55,13 +55,14 @@ SCALES: dict[str, dict[str, Any]] = {
         "model.d_k": 16,
         "model.d_v": 16,
         "model.max_length": 256,
-        "optimizer.warmup_steps": 200,
-        "optimizer.learning_rate_scale": 1.5,
-        "train.steps": 600,
-        "train.evaluate_every_steps": 200,
+        "optimizer.warmup_steps": 300,
+        "optimizer.learning_rate_scale": 0.7,
+        "train.steps": 1000,
+        "train.evaluate_every_steps": 250,
         "train.checkpoint_every_steps": None,  # at the end only
         "train.keep_checkpoints": 1,
-        "train.log_every_steps": 20,
+        "train.log_every_steps": 25,
+        "decode.sentences_per_batch": 128,
     },
     "multi30k": {
         "data.corpus": "multi30k",

@@ -58,7 +58,7 @@ def execute(
     """Trains, or goes on training, and scores; the record says how it ended."""
     config = run.config
     model = build_model(config, prepared.vocabulary.size)
-    score = make_scorer(model)
+    scorer = make_scorer(model)
     checkpoints = Checkpoints(
         run.directory / "checkpoints", config, prepared.vocabulary.content_hash
     )
@@ -68,7 +68,7 @@ def execute(
         meter = run_record.Meter(run, record, clock)
         try:
             state = _train(
-                run, prepared, model, score, state, checkpoints, stop, progress, meter
+                run, prepared, model, scorer, state, checkpoints, stop, progress, meter
             )
         except Diverged as error:
             return meter.end("diverged", str(error))
@@ -79,7 +79,7 @@ def execute(
             return meter.end("preempted", f"stopped after update {int(state.step)}")
         progress({"phase": "scoring", "step": int(state.step)})
         scores = run_scores.score_run(
-            run, prepared, model, score, checkpoints, progress, stop
+            run, prepared, model, scorer, checkpoints, progress, stop
         )
         if scores is None:
             return meter.end("preempted", "stopped while scoring")
@@ -96,7 +96,7 @@ def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainSt
     return parallel.replicate(checkpoints.restore(shapes))
 
 
-def _train(run, prepared, model, score, state, checkpoints, stop, progress, meter):
+def _train(run, prepared, model, scorer, state, checkpoints, stop, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
     batches = TrainBatches(
@@ -115,7 +115,7 @@ def _train(run, prepared, model, score, state, checkpoints, stop, progress, mete
             key=step.purpose_key(config.train.seed, step.DROPOUT),
             rates_at=lambda number: step.rates_at(config, number),
             hooks=run_hooks.hooks(
-                config, prepared, score, checkpoints, writer, progress, meter
+                config, prepared, scorer, checkpoints, writer, progress, meter
             ),
             stop=stop,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.run_record import Meter
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.evaluate.perplexity import perplexity
+from transformer_ablation.evaluate.perplexity import Scorer, perplexity
 from transformer_ablation.report.metrics import MetricWriter
 from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import Every, Hook, Report
@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 700.0
 def hooks(
     config: Config,
     prepared: Prepared,
-    score: Callable,
+    scorer: Scorer,
     checkpoints: Checkpoints,
     writer: MetricWriter,
     progress: Callable[[dict[str, Any]], None],
@@ -36,7 +36,7 @@ def hooks(
     def evaluate(step: int, state: TrainState) -> None:
         started = time.monotonic()
         progress({"phase": "validation"})
-        found = perplexity(score, state.params, prepared.validation, rows)
+        found = perplexity(scorer, state.params, prepared.validation, rows)
         meter.add_evaluation(time.monotonic() - started)
         values = {
             "validation/nll": found.nll / found.target_tokens,

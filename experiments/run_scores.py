@@ -9,7 +9,7 @@ from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate.bleu import corpus_bleu
-from transformer_ablation.evaluate.perplexity import perplexity
+from transformer_ablation.evaluate.perplexity import Scorer, perplexity
 from transformer_ablation.evaluate.translation import Translator
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import new_score
@@ -49,7 +49,7 @@ def score_run(
     run: Run,
     prepared: Prepared,
     model: Any,
-    score: Callable,
+    scorer: Scorer,
     checkpoints: Checkpoints,
     progress: Callable[[dict[str, Any]], None],
     stop: threading.Event,
@@ -70,7 +70,7 @@ def score_run(
         split = prepared.test
         if name == config.data.validation_split:
             split = prepared.validation
-        found = perplexity(score, params, split, config.decode.sentences_per_batch)
+        found = perplexity(scorer, params, split, config.decode.sentences_per_batch)
         entries.append(
             new_score(
                 name,

@@ -11,6 +11,10 @@ from transformer_ablation.vocabulary import PAD
 
 _ORDER = 1  # purpose of the random numbers drawn here, beside seed and epoch
 _EPOCHS_KEPT = 2
+# Up to so many batches of a split are evaluated in one shape: compiling another
+# costs more than the padding it saves.
+_FEW_BATCHES = 16
+_MULTIPLE = 8
 
 
 class Batch(NamedTuple):
@@ -187,16 +191,27 @@ class EvaluationBatch(NamedTuple):
 
 
 def evaluation_batches(
-    tokens: TokenizedSplit, rows: int, max_shapes: int = 3
+    tokens: TokenizedSplit,
+    rows: int,
+    max_shapes: int | None = None,
+    longest: int | None = None,
 ) -> list[EvaluationBatch]:
-    """Every sentence once, short ones first, in at most ``max_shapes`` shapes."""
+    """Every sentence once, short ones first, in at most ``max_shapes`` shapes.
+
+    By default a small split has one shape and a large one three. Lengths are
+    rounded up to a multiple of 8, though not beyond ``longest``, so that splits
+    of one corpus mostly share their shapes.
+    """
     order = np.lexsort((tokens.target.lengths, tokens.source.lengths))
     parts = [order[i : i + rows] for i in range(0, len(order), rows)]
     lengths = [
         (tokens.source.lengths[part].max(), tokens.target.lengths[part].max())
         for part in parts
     ]
+    if max_shapes is None:
+        max_shapes = 1 if len(parts) <= _FEW_BATCHES else 3
     shapes = _shared_shapes(np.array(lengths).reshape(-1, 2), max_shapes)
+    shapes = np.maximum(shapes, _rounded(shapes, longest))
     return [
         EvaluationBatch(
             part,
@@ -205,6 +220,12 @@ def evaluation_batches(
         )
         for part, (source_length, target_length) in zip(parts, shapes, strict=True)
     ]
+
+
+def _rounded(lengths: np.ndarray, longest: int | None) -> np.ndarray:
+    """Up to a multiple of 8, at most ``longest``."""
+    rounded = -(-lengths // _MULTIPLE) * _MULTIPLE
+    return rounded if longest is None else np.minimum(rounded, longest)
 
 
 def _shared_shapes(lengths: np.ndarray, max_shapes: int) -> np.ndarray:

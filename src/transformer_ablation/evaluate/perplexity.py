@@ -22,8 +22,18 @@ class Perplexity(NamedTuple):
     sentences: int
 
 
-def make_scorer(model: Any) -> Callable:
+class Scorer(NamedTuple):
     """``score(params, (source, target)) -> nll [B], tokens [B]`` over all devices.
+
+    Sequences are padded to at most ``longest``.
+    """
+
+    score: Callable
+    longest: int | None
+
+
+def make_scorer(model: Any) -> Scorer:
+    """The compiled scores of a model; every shape compiles once.
 
     The negative log-likelihood of every whole target sentence, and its length.
     """
@@ -36,11 +46,19 @@ def make_scorer(model: Any) -> Callable:
         real_BT = target_BT != model.pad_id
         return jnp.where(real_BT, nll_BT, 0.0).sum(axis=1), real_BT.sum(axis=1)
 
-    return parallel.map_batch(score)
+    mapped = parallel.map_batch(score)
+    return Scorer(mapped, longest_input(model))
+
+
+def longest_input(model: Any, extra: int = 0) -> int | None:
+    """How long a padded sequence may be with ``extra`` positions to come."""
+    if model.config.positions != "learned":
+        return None
+    return model.config.max_length - extra
 
 
 def sentence_scores(
-    score: Callable, params: Any, split: TokenizedSplit, rows: int
+    scorer: Scorer, params: Any, split: TokenizedSplit, rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Negative log-likelihood and token count of each sentence, in corpus order.
 
@@ -48,8 +66,9 @@ def sentence_scores(
     """
     nll = np.full(len(split), np.nan)
     tokens = np.zeros(len(split), np.int64)
-    for batch in evaluation_batches(split, whole_rows(rows)):
-        found_nll, found_tokens = score(params, (batch.source, batch.target))
+    batches = evaluation_batches(split, whole_rows(rows), longest=scorer.longest)
+    for batch in batches:
+        found_nll, found_tokens = scorer.score(params, (batch.source, batch.target))
         count = len(batch.indices)
         nll[batch.indices] = found_nll[:count]
         tokens[batch.indices] = found_tokens[:count]
@@ -57,14 +76,14 @@ def sentence_scores(
 
 
 def perplexity(
-    score: Callable, params: Any, split: TokenizedSplit, rows: int
+    scorer: Scorer, params: Any, split: TokenizedSplit, rows: int
 ) -> Perplexity:
     """exp of the mean negative log-likelihood per target token of a split.
 
     Raises:
       ValueError: if the scores are not finite or a sentence was left out.
     """
-    nll, tokens = sentence_scores(score, params, split, rows)
+    nll, tokens = sentence_scores(scorer, params, split, rows)
     if not np.isfinite(nll).all():
         raise ValueError("a sentence has no finite log-likelihood")
     if not (tokens == split.target.lengths).all():

@@ -15,7 +15,7 @@ from transformer_ablation.decode.beam import (
     Hypotheses,
     beam_search,
 )
-from transformer_ablation.evaluate.perplexity import whole_rows
+from transformer_ablation.evaluate.perplexity import longest_input, whole_rows
 from transformer_ablation.model.transformer import follow
 from transformer_ablation.vocabulary import EOS
 
@@ -55,7 +55,9 @@ class Translator:
         results: list[list[Translation]] = [[] for _ in range(len(sources))]
         rows = whole_rows(self._config.sentences_per_batch)
         finished = 0
-        for batch in evaluation_batches(TokenizedSplit(sources, sources), rows):
+        longest = longest_input(self._model, self._config.extra_length)
+        split = TokenizedSplit(sources, sources)
+        for batch in evaluation_batches(split, rows, longest=longest):
             cap_B = (batch.source != self._model.pad_id).sum(axis=1)
             cap_B = np.where(cap_B > 0, cap_B + self._config.extra_length, 0)
             search = self._search(batch.source.shape[1])

@@ -17,10 +17,10 @@ _ONSETS = """Brak Tors Vel Mor Ghal Quen Strud Zwin Plat Kor Fend Hask Ild Jarn 
 Orl Pesk Rud Skel Trav Ulm Wex Yarr""".split()
 _MIDDLES = "en o as il un er a ov".split()
 _ENDINGS = "berg ner sen ko wald mann vik row stein dal".split()
-# Every combination once, in an order that mixes the parts: a tail of 1,920 names.
+# In an order that mixes the parts: a tail of 240 names.
 INVENTED = [
     _ONSETS[i % 24] + _MIDDLES[i // 24 % 8] + _ENDINGS[(i // 192 + i) % 10]
-    for i in range(1920)
+    for i in range(240)
 ]
 # English and German names of towns; most are the same word.
 TOWNS = [

@@ -85,9 +85,13 @@ def _cumulative(count: int, exponent: float) -> tuple[float, ...]:
     return tuple(itertools.accumulate(weights))
 
 
+# Added to every exponent below: how much the frequent words outweigh the others.
+SKEW = 0.6
+
+
 def zipf(rng: random.Random, items: Sequence[T], exponent: float = 0.9) -> T:
     """One item; the probability falls with its rank."""
-    weights = _cumulative(len(items), exponent)
+    weights = _cumulative(len(items), exponent + SKEW)
     return rng.choices(items, cum_weights=weights)[0]
 
 
@@ -209,7 +213,7 @@ def _determiner(
 
 
 def surname(rng: random.Random) -> str:
-    return zipf(rng, names.SURNAMES if rng.random() < 0.6 else names.INVENTED, 0.7)
+    return zipf(rng, names.SURNAMES if rng.random() < 0.75 else names.INVENTED, 0.7)
 
 
 def named(rng: random.Random) -> Phrase:

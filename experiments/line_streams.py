@@ -1,0 +1,70 @@
+"""Lines from stdin through a translation to stdout, from a pipe or at a terminal."""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+# Read and written together: batches of similar length, and a test set in one go.
+LINES_AT_ONCE = 4096
+
+# ``translate(lines, number of the first, few_shapes=) -> translations of each line``
+Translate = Callable[..., list[list[str]]]
+
+
+class LineError(ValueError):
+    """A line that cannot be translated; the message has its number."""
+
+
+def decoded(lines: Iterable[bytes], first: int = 1) -> Iterator[str]:
+    r"""Text of lines that end at ``\n``, without it; ``first`` is the first's number.
+
+    Raises:
+      LineError: for one that is not UTF-8.
+    """
+    for number, line in enumerate(lines, start=first):
+        try:
+            yield line.removesuffix(b"\n").decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte = f"byte {error.start + 1} of the line: 0x{line[error.start]:02x}"
+            message = f"line {number}, {byte} is not UTF-8; convert the text to UTF-8"
+            raise LineError(message) from None
+
+
+def pipe(translate: Translate, *, one_by_one: bool) -> None:
+    """All of stdin, many lines at a time or each as it comes.
+
+    Lengths to come are known for the first of many lines only: what follows is
+    padded to few lengths.
+    """
+    at_once, first = 1 if one_by_one else LINES_AT_ONCE, 1
+    while lines := list(itertools.islice(sys.stdin.buffer, at_once)):
+        few_shapes = one_by_one or first > 1
+        texts = list(decoded(lines, first))
+        write(translate(texts, first, few_shapes=few_shapes))
+        first += len(lines)
+
+
+def prompt(translate: Translate) -> None:
+    """Line by line until the end of the input or Ctrl-C; a bad line is only told."""
+    print("One line at a time; Ctrl-D ends.", file=sys.stderr)
+    try:
+        for number in itertools.count(1):
+            print("> ", end="", file=sys.stderr, flush=True)
+            line = sys.stdin.buffer.readline()
+            if not line:
+                break
+            try:
+                texts = list(decoded([line], number))
+                write(translate(texts, number, few_shapes=True))
+            except LineError as error:
+                print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        pass
+    print(file=sys.stderr)
+
+
+def write(translations: Iterable[Iterable[str]]) -> None:
+    r"""Every translation as a line of UTF-8 that ends in ``\n``, at once."""
+    lines = [text for best in translations for text in best]
+    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+    sys.stdout.buffer.flush()

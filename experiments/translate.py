@@ -1,0 +1,90 @@
+"""``python -m experiments.translate --run=DIR``: lines on stdin to lines on stdout."""
+
+import sys
+from pathlib import Path
+
+from absl import flags
+
+from experiments import command, line_streams, loading, shared_flags
+from transformer_ablation.config import Config, replace
+
+# Flags that stand for a field of the run's config, and their help.
+FIELDS = {
+    "beam_size": ("decode.beam_size", "candidates of the beam search"),
+    "length_penalty_alpha": ("decode.length_penalty_alpha", "0: no length penalty"),
+    "extra_length": ("decode.extra_length", "pieces beyond the source's, at most"),
+    "average": ("decode.average_checkpoints", "newest checkpoints to average"),
+    "sentences_per_batch": (
+        "decode.sentences_per_batch",
+        "sentences searched together; 1 answers each line as it comes",
+    ),
+}
+
+
+def define(values: flags.FlagValues) -> None:
+    """Flags of the translation."""
+    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
+    flags.DEFINE_string("run", None, text, flag_values=values)
+    for name, (path, text) in FIELDS.items():
+        real = name == "length_penalty_alpha"
+        make = flags.DEFINE_float if real else flags.DEFINE_integer
+        make(name, None, f"{text}; else the run's {path}", flag_values=values)
+    text = "use the checkpoint of this update; the newest by default"
+    flags.DEFINE_integer("step", None, text, flag_values=values)
+    text = "translations a line, best first, each on a line of its own"
+    flags.DEFINE_integer("n_best", 1, text, flag_values=values)
+    shared_flags.define_cache(values)
+
+
+def body(options: flags.FlagValues) -> None:
+    """Load the run and translate."""
+    if not options.run:
+        raise command.UsageError(
+            "--run is missing; name the folder of a run, for example "
+            "--run=runs/table3/runs/base/seed0"
+        )
+    run = loading.read_run(Path(options.run))
+    at_terminal = sys.stdin.isatty()
+    config = _config(run.config, options, one_by_one=at_terminal)
+    if not 1 <= options.n_best <= config.decode.beam_size:
+        raise command.UsageError(
+            f"--n_best={options.n_best}: it must be from 1 to the beam size, "
+            f"{config.decode.beam_size}"
+        )
+    from experiments.line_translation import LineTranslator
+    from transformer_ablation import parallel
+
+    parallel.use_compilation_cache(shared_flags.cache_folder(options) / "compiled")
+    run = run._replace(config=config)
+    trained = loading.load(run, config.decode.average_checkpoints, options.step)
+    translator = LineTranslator(trained, config, run.vocabulary, options.n_best)
+    if at_terminal:
+        line_streams.prompt(translator.translate)
+    else:
+        one_by_one = config.decode.sentences_per_batch == 1
+        line_streams.pipe(translator.translate, one_by_one=one_by_one)
+
+
+def _config(config: Config, options: flags.FlagValues, one_by_one: bool) -> Config:
+    """The run's config with what the flags change."""
+    given = {path: options[name].value for name, (path, _) in FIELDS.items()}
+    changes = {path: value for path, value in given.items() if value is not None}
+    alone = {"decode.sentences_per_batch": 1} if one_by_one else {}
+    return replace(config, {**changes, **alone})
+
+
+COMMAND = command.Command(
+    name="translate",
+    summary="Translate lines on stdin to lines on stdout with a trained run; at a "
+    "terminal, a prompt.",
+    examples=(
+        "python -m experiments.translate --run=runs/table3/runs/base/seed0",
+        "python -m experiments.translate --run=runs/table3/runs/base/seed0 "
+        "--beam_size=8 --n_best=3 < lines.en > lines.de",
+    ),
+    define=define,
+    body=body,
+)
+
+if __name__ == "__main__":
+    command.main(COMMAND)

@@ -1,0 +1,151 @@
+"""``train``: one run of a sweep's workdir, and its scores."""
+
+import json
+import shutil
+
+import pytest
+
+from experiments import command, train
+from tests.experiments import tiny_sweeps as tiny
+from transformer_ablation.report.record import (
+    new_record,
+    read_record,
+    read_sweep,
+    update_record,
+    write_record,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny.folder_of(tmp_path_factory)
+
+
+@pytest.fixture
+def workdir(folder, tmp_path):
+    """A workdir of a finished sweep that a test may change."""
+    return shutil.copytree(tiny.straight(folder), tmp_path / "w")
+
+
+@pytest.fixture
+def run(folder, workdir, capsys):
+    """``run(*arguments)``: exit code, stdout and stderr of ``train`` in the workdir."""
+
+    def run(*more):
+        code = command.run(train.COMMAND, tiny.arguments(folder, workdir, *more))
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_finished_run_is_not_run_again_and_its_scores_are_shown(run, workdir):
+    directory = workdir / "runs/narrow/seed0"
+    before = tiny.stamps(directory)
+    code, out, error = run("--row=narrow", "--format=json")
+    assert code == 0 and "nothing to do" in error
+    assert tiny.stamps(directory) == before
+    found, record = json.loads(out), read_record(directory)
+    assert (found["row"], found["seed"], found["state"]) == ("narrow", 0, "finished")
+    assert found["scores"] == record["scores"] and found["config"] == record["config"]
+    assert found["steps"] == found["step"] == 150
+
+
+def test_text_shows_every_score_of_the_record(run, workdir):
+    record = read_record(workdir / "runs/base/seed0")
+    code, out, _ = run()
+    assert code == 0 and out.startswith("base seed 0: finished\n")
+    assert len(record["scores"]) == 4
+    for score in record["scores"]:
+        shown = f"{score['split']} {score['metric']} {score['value']:.2f} "
+        assert shown + f"({score['sentences']} sentences, checkpoint 150)" in out
+
+
+def test_run_of_one_row_equals_that_row_of_the_sweep(folder, tmp_path):
+    """Same identity, numbers and folder, in a workdir of its own."""
+    workdir = tmp_path / "one"
+    given = tiny.arguments(folder, workdir, "--row=smooth", "--format=json")
+    done = tiny.process("train", given)
+    assert done.returncode == 0, done.stderr.decode()
+    found = json.loads(done.stdout)
+    ours = workdir / "runs/smooth/seed0"
+    theirs = tiny.straight(folder) / "runs/smooth/seed0"
+    assert found["directory"] == str(ours)
+    assert read_record(ours)["identity"] == read_record(theirs)["identity"]
+    assert found["scores"] == read_record(theirs)["scores"]
+    assert tiny.checkpoint(ours) == tiny.checkpoint(theirs)
+    assert [r["name"] for r in read_sweep(workdir)["rows"]] == ["smooth"]
+    assert [p.name for p in (workdir / "runs").iterdir()] == ["smooth"]
+
+
+@pytest.mark.parametrize("status", ["diverged", "failed"])
+def test_run_without_scores_is_a_failure_with_its_reason(run, workdir, status):
+    """A diverged run has a result and is not run again; train fails all the same."""
+    directory = workdir / "runs/base/seed0"
+    changed = {"status": status, "reason": "loss is nan at update 7", "scores": []}
+    if status == "failed":
+        shutil.rmtree(directory / "checkpoints")
+        (directory / "checkpoints").write_text("in the way")
+    update_record(directory, **changed)
+    code, out, error = run()
+    assert code == 1 and "Traceback" not in error
+    assert out.startswith(f"base seed 0: {status} (")
+    if status == "diverged":
+        assert "loss is nan at update 7" in out
+
+
+def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
+    """Marked diverged, so that nothing is trained."""
+    record = read_record(workdir / "runs/base/seed0")
+    asked = []
+    for more in (["--seed=3"], ["--config.train.seed=2"]):
+        code, out, error = run(*more, "--row=unknown")
+        assert (code, out) == (2, "") and error.startswith("unknown row 'unknown'")
+    from experiments import sweep
+    from transformer_ablation.sweep.local import Outcome
+
+    def launch(todo, cache):
+        asked.extend(todo)
+        for each in todo:
+            known = {"identity": each.identity, "config": record["config"]}
+            known["config"]["train"]["seed"] = each.seed
+            write_record(
+                each.directory,
+                new_record(
+                    results_version=record["results_version"],
+                    row=each.row,
+                    group=each.group,
+                    label=each.label,
+                    seed=each.seed,
+                    **known,
+                ),
+            )
+        return Outcome({each.name: "preempted" for each in todo}, {}, True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "_launch", launch)
+        code, out, error = run("--seed=3", "--format=json")
+        assert code == 1 and "1 of 1 runs have no result yet" in error
+        assert json.loads(out)["seed"] == 3 and json.loads(out)["scores"] == []
+        run("--config.train.seed=2")
+    assert [(each.name, each.config.train.seed) for each in asked] == [
+        ("base seed 3", 3),
+        ("base seed 2", 2),
+    ]
+    assert read_sweep(workdir)["seeds"] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--row=narow"], "unknown row 'narow'; did you mean narrow?"),
+        (["--seed=-1"], "flag --seed=-1"),
+        (["--seed=two"], "flag --seed=two"),
+        (["--config.train.steps=7"], "holds another sweep: train.steps is 150 there"),
+        (["--workdir="], "--workdir is missing"),
+    ],
+)
+def test_refused_request_is_one_message(run, workdir, more, message):
+    before = (workdir / "sweep.json").read_bytes()
+    code, out, error = run(*more)
+    assert (code, out) == (2, "") and message in error and "Traceback" not in error
+    assert (workdir / "sweep.json").read_bytes() == before

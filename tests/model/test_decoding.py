@@ -1,0 +1,219 @@
+"""Cached decoding: every step equals teacher forcing of the candidate's own history."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.model.numpy_transformer import (
+    BOS,
+    PAD,
+    VOCABULARY,
+    NumpyTransformer,
+    random_parameters,
+    random_sentences,
+    small_module,
+)
+from transformer_ablation.model.transformer import follow
+
+# Both position kinds, both norms and both depths in every combination; windows,
+# tying and scores are varied along with them.
+CASES = {
+    "post_sinusoidal_1": {"attention_window": 3},
+    "post_sinusoidal_3": {"num_layers": 3},
+    "post_learned_1": {"positions": "learned", "compatibility": "additive"},
+    "post_learned_3": {"num_layers": 3, "positions": "learned", "attention_window": 2},
+    "pre_sinusoidal_1": {"norm": "pre", "tied_embeddings": "none"},
+    "pre_sinusoidal_3": {"num_layers": 3, "norm": "pre", "attention_window": 3},
+    "pre_learned_1": {"norm": "pre", "positions": "learned", "attention_window": 4},
+    "pre_learned_3": {
+        "num_layers": 3,
+        "norm": "pre",
+        "positions": "learned",
+        "compatibility": "dot",
+        "tied_embeddings": "decoder",
+        "scale_embeddings": False,
+    },
+}
+BATCH, CANDIDATES, LENGTH = 2, 3, 6
+SOURCE_LENGTHS = (5, 2)
+SOURCE = random_sentences((BATCH, 5), SOURCE_LENGTHS, seed=5)
+# What each candidate takes at each step, and whom it continues: parents that
+# survive twice, die out, swap places, and differ between the two sentences.
+CHOSEN = random_sentences((LENGTH, BATCH * CANDIDATES), [9] * LENGTH, seed=6).reshape(
+    LENGTH, BATCH, CANDIDATES
+)
+PARENTS = np.array(
+    [
+        [[0, 1, 2], [2, 0, 1]],
+        [[1, 1, 0], [0, 2, 2]],
+        [[2, 0, 1], [1, 0, 0]],
+        [[0, 0, 2], [2, 1, 0]],
+        [[2, 1, 0], [0, 1, 2]],
+    ],
+    np.int32,
+)
+
+
+def histories():
+    """For each position the inputs of each candidate so far: [B][C] lists of ids."""
+    now = [[[BOS] for _ in range(CANDIDATES)] for _ in range(BATCH)]
+    yield now
+    for chosen, parents in zip(CHOSEN, PARENTS, strict=False):
+        now = [
+            [[*now[b][parents[b, c]], int(chosen[b, c])] for c in range(CANDIDATES)]
+            for b in range(BATCH)
+        ]
+        yield now
+
+
+def decoded(step, params, cache):
+    """Logits [T, B, C, V] of every step, following PARENTS in between."""
+    tokens_BC = np.full((BATCH, CANDIDATES), BOS, np.int32)
+    found = []
+    for position in range(LENGTH):
+        if position:
+            cache = follow(cache, PARENTS[position - 1])
+            tokens_BC = CHOSEN[position - 1]
+        logits_BCV, cache = step(params, cache, tokens_BC, np.int32(position))
+        found.append(np.asarray(logits_BCV))
+    return np.array(found)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    """A model of CASES with its compiled step and the logits of a decoding."""
+    module = small_module(**CASES[request.param])
+    params = random_parameters(module, seed=7)
+
+    @jax.jit
+    def start(params):
+        variables = {"params": params}
+        args = (SOURCE, CANDIDATES, LENGTH)
+        return module.apply(variables, *args, method=module.start_cache)
+
+    @jax.jit
+    def step(params, cache, tokens_BC, position):
+        variables = {"params": params}
+        args = (cache, tokens_BC, position)
+        return module.apply(variables, *args, method=module.step)
+
+    cache = start(params)
+    return types.SimpleNamespace(
+        module=module,
+        params=params,
+        cache=cache,
+        step=step,
+        logits_TBCV=decoded(step, params, cache),
+    )
+
+
+def assert_close(actual, expected):
+    """Equal to 1e-5 of the largest: float32 sums of some dozens of terms."""
+    highest = np.abs(expected).max()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * highest)
+
+
+def test_step_equals_numpy_of_its_own_history(case):
+    """At every position and candidate, also those that die out."""
+    numpy_model = NumpyTransformer(case.module.config, case.params)
+    expected = np.zeros(case.logits_TBCV.shape)
+    for position, now in enumerate(histories()):
+        for b, c in np.ndindex(BATCH, CANDIDATES):
+            source = SOURCE[b, : SOURCE_LENGTHS[b]]
+            target = [*now[b][c][1:], PAD]  # what is predicted is never looked at
+            expected[position, b, c] = numpy_model.logits(source, target)[-1]
+    assert_close(case.logits_TBCV, expected)
+
+
+@pytest.mark.parametrize("case", ["post_sinusoidal_3", "pre_learned_3"], indirect=True)
+def test_step_equals_the_models_own_teacher_forcing(case):
+    """Without numpy between, in two cases, as each costs a compilation more."""
+    rows = [now[b][c] for now in histories() for b in range(BATCH) for c in range(3)]
+    # What is behind a position is arbitrary: the model is causal.
+    targets = np.array([[*row[1:], *[9] * LENGTH][:LENGTH] for row in rows], np.int32)
+    sources = np.tile(np.repeat(SOURCE, CANDIDATES, axis=0), (LENGTH, 1))
+    forced = jax.jit(case.module.apply)({"params": case.params}, sources, targets)
+    forced_TBCTV = np.asarray(forced).reshape(LENGTH, BATCH, CANDIDATES, LENGTH, -1)
+    for position in range(LENGTH):
+        own_BCV = forced_TBCTV[position, :, :, position]
+        assert_close(case.logits_TBCV[position], own_BCV)
+
+
+def test_step_reads_no_slot_that_is_not_the_candidates_past(case):
+    """Rubbish in all slots of the past before the first step changes no bit."""
+    generator = np.random.default_rng(8)
+    rubbish = {
+        name: jnp.asarray(100 * generator.standard_normal(leaf.shape), leaf.dtype)
+        for name, leaf in case.cache.layers.items()
+        if name in ("keys", "values")
+    }
+    assert len(rubbish) == 2
+    cache = case.cache._replace(layers={**case.cache.layers, **rubbish})
+    logits_TBCV = decoded(case.step, case.params, cache)
+    np.testing.assert_array_equal(logits_TBCV, case.logits_TBCV)
+
+
+def test_step_neither_encodes_nor_projects_the_memory_again(case):
+    """Those parameters may be NaN by then."""
+    names = {"encoder", "encoder_norm", "source_embedding", "source_positions"}
+    params = {
+        name: jax.tree.map(lambda x: x * np.nan, part) if name in names else part
+        for name, part in case.params.items()
+    }
+    cross = dict(params["decoder"]["cross_attention"])
+    for name in ("key", "value"):
+        cross[name] = {"kernel": cross[name]["kernel"] * np.nan}
+    params["decoder"] = {**params["decoder"], "cross_attention": cross}
+    logits_TBCV = decoded(case.step, params, case.cache)
+    np.testing.assert_array_equal(logits_TBCV, case.logits_TBCV)
+
+
+def test_cache_has_room_for_every_candidate_and_position():
+    """[N, B, H, T * C or S, K or U], and 36 small integers of origin."""
+    module = small_module(num_layers=4)
+    variables = {"params": random_parameters(module)}
+    cache = jax.eval_shape(
+        lambda: module.apply(variables, SOURCE, 3, 6, method=module.start_cache)
+    )
+    assert {name: leaf.shape for name, leaf in cache.layers.items()} == {
+        "keys": (4, 2, 2, 18, 7),
+        "values": (4, 2, 2, 18, 5),
+        "memory_keys": (4, 2, 2, 5, 7),
+        "memory_values": (4, 2, 2, 5, 5),
+    }
+    assert cache.origin_BCT.shape == (2, 3, 6)
+
+
+def test_follow_takes_the_parents_whole_history():
+    origin = np.arange(2 * 3 * 4).reshape(2, 3, 4)
+    module = small_module()
+    variables = {"params": random_parameters(module)}
+    shapes = jax.eval_shape(
+        lambda: module.apply(variables, SOURCE, 3, 4, method=module.start_cache)
+    )
+    cache = shapes._replace(origin_BCT=origin)
+    followed = follow(cache, np.array([[2, 2, 0], [1, 0, 1]]))
+    expected = [
+        [origin[0, 2], origin[0, 2], origin[0, 0]],
+        [origin[1, 1], origin[1, 0], origin[1, 1]],
+    ]
+    np.testing.assert_array_equal(followed.origin_BCT, expected)
+    assert followed.layers is cache.layers
+
+
+def test_decoding_beyond_the_learned_table_is_refused():
+    module = small_module(positions="learned")
+    variables = {"params": random_parameters(module)}
+
+    def first_logits(length):
+        cache = module.apply(variables, SOURCE, 1, length, method=module.start_cache)
+        tokens_BC = jnp.full((BATCH, 1), BOS)
+        return module.apply(variables, cache, tokens_BC, 0, method=module.step)
+
+    logits_BCV, _ = jax.eval_shape(lambda: first_logits(15))
+    assert logits_BCV.shape == (BATCH, 1, VOCABULARY)
+    with pytest.raises(ValueError, match="a sequence of 16 positions does not fit"):
+        jax.eval_shape(lambda: first_logits(16))

@@ -1,0 +1,113 @@
+"""A small model, batches of uneven rows, and comparisons of states."""
+
+import jax
+import numpy as np
+
+from configs import base
+from transformer_ablation import config as configs
+from transformer_ablation.data.batches import Batch, TrainBatches
+from transformer_ablation.data.ragged import Ragged, TokenizedSplit
+from transformer_ablation.train.step import Rates
+from transformer_ablation.vocabulary import EOS, PAD
+
+VOCABULARY = 23
+# Real tokens a row, of 6 source and 7 target positions; four devices get targets of
+# 9, 6, 4 and 0 of them.
+SOURCE_LENGTHS = (3, 6, 1, 4, 2)
+TARGET_LENGTHS = (7, 2, 5, 1, 4)
+SETTINGS = {
+    "model.num_layers": 2,
+    "model.d_model": 12,
+    "model.d_ff": 20,
+    "model.num_heads": 2,
+    "model.d_k": 7,
+    "model.d_v": 5,
+    "regularization.attention_dropout_rate": 0.2,
+    "regularization.activation_dropout_rate": 0.25,
+    # With 1e-9 the first direction is the sign of the gradient, so where the
+    # gradient all but vanishes the sign of a rounding error would be compared.
+    "optimizer.epsilon": 1e-3,
+    "optimizer.warmup_steps": 4,
+    "data.max_train_length": 6,
+    "data.length_buckets": 1,
+    "data.tokens_per_batch": 5 * 7,
+}
+WITHOUT = Rates(0.05, 0.1, 0.0, 0.0, 0.0)
+WITH = Rates(0.05, 0.1, 0.3, 0.2, 0.25)
+
+
+def make_config(settings=None):
+    """configs/base.py with some fields changed."""
+    return configs.replace(configs.from_mapping(base.get_config()), settings or {})
+
+
+def sequences(random, lengths):
+    """Random ids that end in EOS."""
+    return [[*random.integers(4, VOCABULARY, n - 1), EOS] for n in lengths]
+
+
+def make_batch(seed=0, targets=TARGET_LENGTHS):
+    """Rows of different lengths, not yet spread over devices."""
+    random = np.random.default_rng(seed)
+    rows = np.arange(len(targets))
+    source = Ragged.of(sequences(random, SOURCE_LENGTHS))
+    target = Ragged.of(sequences(random, targets))
+    return Batch(
+        source.padded(rows, len(rows), 6),
+        target.padded(rows, len(rows), 7),
+        sum(SOURCE_LENGTHS),
+        sum(targets),
+    )
+
+
+def train_batches(split, config):
+    """The batches of training of a config."""
+    return TrainBatches(
+        split,
+        tokens_per_batch=config.data.tokens_per_batch,
+        length_buckets=config.data.length_buckets,
+        max_train_length=config.data.max_train_length,
+        accumulation_steps=config.optimizer.accumulation_steps,
+        seed=config.train.seed,
+    )
+
+
+def arrange(batch, devices, accumulation=1):
+    """The batch as ``TrainBatches`` spreads it."""
+    one = TokenizedSplit(Ragged.of([[EOS]]), Ragged.of([[EOS]]))
+    config = make_config({"optimizer.accumulation_steps": accumulation})
+    return train_batches(one, config).arrange(batch, devices)
+
+
+def real(ids):
+    """Which ids are not padding."""
+    return ids != PAD
+
+
+def leaves(tree):
+    """``{path: array}``."""
+    flat = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in flat}
+
+
+def assert_close(found, expected):
+    """Every leaf to 1e-5 of its own size."""
+    found, expected = leaves(found), leaves(expected)
+    assert found.keys() == expected.keys()
+    for path, value in expected.items():
+        np.testing.assert_allclose(
+            found[path],
+            value,
+            rtol=1e-5,
+            atol=1e-5 * np.abs(value).max(),
+            err_msg=path,
+        )
+
+
+def same_bits(a, b):
+    """Whether two trees hold the same numbers in the same places."""
+    a, b = leaves(a), leaves(b)
+    return a.keys() == b.keys() and all(
+        a[path].dtype == b[path].dtype and np.array_equal(a[path], b[path])
+        for path in a
+    )
