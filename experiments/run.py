@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments import run_hooks, run_record, run_scores
+from experiments.run_meter import Meter
 from transformer_ablation import parallel
 from transformer_ablation.config import Config, DataConfig
 from transformer_ablation.data.batches import TrainBatches
-from transformer_ablation.data.lengths import check_lengths
 from transformer_ablation.data.tokens import Prepared, prepare
 from transformer_ablation.evaluate.perplexity import make_scorer
 from transformer_ablation.model.transformer import Transformer
@@ -36,9 +36,7 @@ def run_one_factory(cache: Path) -> RunOne:
 
     def run_one(run: Run, stop: threading.Event, progress: Progress) -> str:
         progress({"phase": "data"})
-        prepared = data(run.config.data)
-        check_lengths(prepared, run.config)
-        return execute(run, prepared, stop, progress, clock)
+        return execute(run, data(run.config.data), stop, progress, clock)
 
     return run_one
 
@@ -65,7 +63,7 @@ def execute(
     try:
         record = run_record.begin(run, prepared, checkpoints.steps())
         state = _state(model, config, checkpoints)
-        meter = run_record.Meter(run, record, clock)
+        meter = Meter(run, record, clock)
         try:
             state = _train(
                 run, prepared, model, scorer, state, checkpoints, stop, progress, meter

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.run_record import Meter
+from experiments.run_meter import Meter
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate.perplexity import Scorer, perplexity

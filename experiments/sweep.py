@@ -64,6 +64,7 @@ def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
     if not pending:
         print("nothing to do: every run is finished", file=sys.stderr)
         return local.Outcome({run.name: "skipped" for run in todo}, {}, False)
+    sweep_data.check_lengths(pending, cache)
     from experiments.run import run_one_factory
     from transformer_ablation.model.accounting import step_flops
 

@@ -74,7 +74,8 @@ def run(training, tmp_path, capsys):
 
     def run(*arguments):
         where = [f"--workdir={tmp_path / 'w'}", f"--cache={tmp_path / 'cache'}"]
-        code = command.run(sweep.COMMAND, [GRAMMAR, *where, *arguments])
+        steps = "--config.train.steps=600"  # as the stand-in's scores say
+        code = command.run(sweep.COMMAND, [GRAMMAR, steps, *where, *arguments])
         return (code, *capsys.readouterr())
 
     return run
@@ -149,7 +150,8 @@ def test_finished_sweep_never_loads_jax(run, tmp_path):
         "assert command.run(sweep.COMMAND, sys.argv[1:]) == 0\n"
         "assert not {'jax', 'flax', 'tensorflow_datasets'} & set(sys.modules)\n"
     )
-    arguments = [GRAMMAR, f"--workdir={tmp_path / 'w'}", "--rows=base"]
+    steps = "--config.train.steps=600"
+    arguments = [GRAMMAR, steps, f"--workdir={tmp_path / 'w'}", "--rows=base"]
     ran = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True
     )

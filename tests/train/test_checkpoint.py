@@ -105,15 +105,6 @@ def test_saved_values_are_those_of_the_moment_of_saving(opened, config):
     assert same_bits(checkpoints.restore(state), state_at(7, config))
 
 
-def test_step_already_saved_is_left_alone(opened, config):
-    checkpoints = opened(config)
-    save(checkpoints, config, 7)
-    other = state_at(8, config)._replace(step=np.int32(7))
-    checkpoints.save(other)
-    checkpoints.wait()
-    assert same_bits(checkpoints.restore(other), state_at(7, config))
-
-
 def test_facts_are_read_without_a_config(opened, config, tmp_path):
     save(opened(config), config, 7)
     facts = read_facts(tmp_path / "run", 7)
@@ -147,7 +138,6 @@ def test_other_config_is_refused_by_its_first_difference(
 FREE_CHANGES = {
     "train.steps": 7,
     "train.evaluate_every_steps": None,
-    "train.checkpoint_every_steps": 2,
     "train.checkpoint_every_minutes": 3.0,
     "train.log_every_steps": 17,
     "data.test_split": None,

@@ -95,10 +95,11 @@ def beam_search(
         logits_BCV, cache = step(state.cache, state.last_BC, state.position)
         log_BCV = state.log_BC[:, :, None] + _log_probabilities(logits_BCV)
         state = _advance(state._replace(cache=cache), log_BCV, reorder, settings)
-        return _cut_at_cap(state, cap_B, settings.alpha)
+        state = _cut_at_cap(state, cap_B, settings.alpha)
+        return _close_decided(state, cap_B, settings)
 
     def cond(state: _State) -> jax.Array:
-        return jnp.any(_can_improve(state, cap_B, settings))
+        return jnp.any(state.log_BC[:, 0] > NEVER / 2)
 
     done = lax.while_loop(cond, body, state).done
     return Hypotheses(*(x[:, : settings.n_best] for x in done))
@@ -197,6 +198,12 @@ def _cut_at_cap(state: _State, cap_B: jax.Array, alpha: float) -> _State:
     cut_BC = jnp.where(at_cap_B1, state.log_BC, NEVER)
     done = _merge(state.done, state.tokens_BCT, cut_BC, state.position, alpha, cut=True)
     return state._replace(done=done, log_BC=jnp.where(at_cap_B1, NEVER, state.log_BC))
+
+
+def _close_decided(state: _State, cap_B: jax.Array, settings: BeamSettings) -> _State:
+    """Nothing lives on in a decided sentence, however long the others take."""
+    open_B1 = _can_improve(state, cap_B, settings)[:, None]
+    return state._replace(log_BC=jnp.where(open_B1, state.log_BC, NEVER))
 
 
 def _can_improve(state: _State, cap_B: jax.Array, settings: BeamSettings) -> jax.Array:

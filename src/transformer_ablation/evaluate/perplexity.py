@@ -81,15 +81,20 @@ def perplexity(
     """exp of the mean negative log-likelihood per target token of a split.
 
     Raises:
-      ValueError: if the scores are not finite or a sentence was left out.
+      ValueError: if there is no sentence, the scores are not finite or a
+        sentence was left out.
     """
+    if len(split) == 0:
+        raise ValueError("there is no sentence to score")
     nll, tokens = sentence_scores(scorer, params, split, rows)
     if not np.isfinite(nll).all():
         raise ValueError("a sentence has no finite log-likelihood")
     if not (tokens == split.target.lengths).all():
         raise ValueError("not every target token was scored once")
     total, count = float(nll.sum()), int(tokens.sum())
-    return Perplexity(math.exp(total / count), total, count, len(split))
+    # Beyond e^700 the value leaves the range of a float.
+    value = math.exp(total / count) if total / count < 700 else math.inf
+    return Perplexity(value, total, count, len(split))
 
 
 def whole_rows(rows: int) -> int:

@@ -1,0 +1,61 @@
+"""The clocks and counters of a run, kept in its record."""
+
+from typing import Any
+
+from transformer_ablation import parallel
+from transformer_ablation.report import record
+from transformer_ablation.sweep.runs import Run
+
+
+class Meter:
+    """Seconds and tokens of a run, carried over interruptions by its record."""
+
+    def __init__(self, run: Run, made: dict[str, Any], clock: parallel.CompileClock):
+        self._run, self._clock = run, clock
+        self._compiled = clock.seconds
+        self._seconds = {k: v or 0.0 for k, v in made["seconds"].items()}
+        self._tokens = {k: v or 0 for k, v in made["tokens"].items()}
+
+    @property
+    def train_seconds(self) -> float:
+        """Seconds in updates so far, compiling not counted."""
+        return self._seconds["train"]
+
+    def add_update(self, seconds: float, source_tokens: int, target_tokens: int):
+        """One update; what was compiled meanwhile is taken off its time."""
+        self._seconds["train"] += max(0.0, seconds - self._take_compiled())
+        self._tokens["source"] += source_tokens
+        self._tokens["target"] += target_tokens
+
+    def add_evaluation(self, seconds: float) -> None:
+        """One evaluation."""
+        self._seconds["evaluate"] += max(0.0, seconds - self._take_compiled())
+
+    def _take_compiled(self) -> float:
+        seconds, self._compiled = (
+            self._clock.seconds - self._compiled,
+            (self._clock.seconds),
+        )
+        self._seconds["compile"] += seconds
+        return seconds
+
+    def save(self, step: int, **changes: Any) -> None:
+        """Writes step, seconds, tokens and rate into the record."""
+        tokens, train = self._tokens["target"], self._seconds["train"]
+        record.update_record(
+            self._run.directory,
+            step=step,
+            seconds=self._seconds,
+            tokens={**self._tokens, "real": self._tokens["source"] + tokens},
+            tokens_per_second=tokens / train if train else None,
+            **changes,
+        )
+
+    def end(self, status: str, reason: str | None, scores: Any = None) -> str:
+        """Writes how the run ended; returns the status."""
+        changes = {} if scores is None else {"scores": scores.entries}
+        if scores is not None:
+            self.add_evaluation(scores.seconds)
+        found = record.read_record(self._run.directory)
+        self.save(found["step"], status=status, reason=reason, **changes)
+        return status
