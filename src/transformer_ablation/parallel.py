@@ -120,14 +120,17 @@ def map_batch(function: Callable) -> Callable:
     mapped = jax.pmap(function, AXIS, in_axes=(None, 0), out_axes=0)
 
     def call(params: Any, batch: Any) -> Any:
-        count = device_count()
-        shards = jax.tree.map(
-            lambda x: x.reshape(count, x.shape[0] // count, *x.shape[1:]), batch
-        )
-        _check_leading_axis(shards)
+        shards = jax.tree.map(_split, batch)
         return jax.tree.map(_joined, jax.device_get(mapped(params, shards)))
 
     return call
+
+
+def _split(x: np.ndarray) -> np.ndarray:
+    count = device_count()
+    if x.shape[0] % count:
+        raise ValueError(f"{x.shape[0]} rows do not divide over {count} devices")
+    return x.reshape(count, x.shape[0] // count, *x.shape[1:])
 
 
 def _joined(x: np.ndarray) -> np.ndarray:

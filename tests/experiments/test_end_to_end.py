@@ -173,33 +173,47 @@ def test_second_run_has_nothing_to_do_and_loads_no_jax(folder, copied):
 
 
 def test_rows_that_go_wrong_leave_the_others_finished(folder, copied):
-    given = tiny.arguments(folder, copied, "--rows=base,wild,short,late")
+    rows = ("base", "wild", "stuck", "late")
+    directories = {row: copied / "runs" / row / "seed0" for row in rows}
+    directories["stuck"].mkdir(parents=True)
+    obstacle = directories["stuck"] / "checkpoints"
+    obstacle.write_text("a file where a folder should be")
+    given = tiny.arguments(folder, copied, f"--rows={','.join(rows)}")
     done = tiny.process("sweep", given)
-    records = {
-        row: read_record(copied / "runs" / row / "seed0")
-        for row in ("base", "wild", "short", "late")
-    }
-    assert {row: record["status"] for row, record in records.items()} == {
-        "base": "finished",
-        "wild": "diverged",
-        "short": "failed",
-        "late": "finished",
-    }
-    assert "loss is nan at update" in records["wild"]["reason"]
-    assert records["wild"]["scores"] == []
-    assert "model.max_length: 64 learned positions" in records["short"]["reason"]
     text = done.stderr.decode()
     assert done.returncode == 1 and "Traceback" not in text
-    assert "short seed 0 failed: ConfigError: model.max_length" in text
-    shown = json.loads(
-        tiny.process("tables", [f"--workdir={copied}", "--format=json"]).stdout
-    )
-    rows = {row["row"]: row for row in shown["rows"]}
-    assert rows["wild"]["state"] == "diverged" and rows["wild"]["ppl"] is None
-    assert rows["short"]["state"] == "failed" and rows["short"]["bleu"] is None
-    assert rows["late"]["ppl"] is not None
+    assert "stuck seed 0 failed: " in text and "1 of 4 runs have no result" in text
+    records = {row: read_record(directory) for row, directory in directories.items()}
+    states = ["finished", "diverged", "failed", "finished"]
+    assert [record["status"] for record in records.values()] == states
+    assert "loss is nan at update" in records["wild"]["reason"]
+    assert records["wild"]["scores"] == records["stuck"]["scores"] == []
+    assert records["stuck"]["reason"] in text
     lines = done.stdout.decode().splitlines()
     assert any("wild" in line and "diverged" in line for line in lines)
+    shown = tiny.process("tables", [f"--workdir={copied}", "--format=json"]).stdout
+    table = {row["row"]: row for row in json.loads(shown)["rows"]}
+    assert [table[row]["state"] for row in rows] == states
+    assert [table[row]["ppl"] is None for row in rows] == [False, True, True, False]
+    assert table["wild"]["bleu"] is table["stuck"]["bleu"] is None
+    # Repaired, it is the only row that is run: what diverged would diverge again.
+    before = {row: tiny.stamps(directories[row]) for row in ("base", "wild", "late")}
+    obstacle.unlink()
+    done = tiny.process("sweep", given)
+    assert done.returncode == 0, done.stderr.decode()
+    assert read_record(directories["stuck"])["status"] == "finished"
+    assert {row: tiny.stamps(directories[row]) for row in before} == before
+
+
+def test_row_too_short_for_a_translation_is_refused_before_training(folder, copied):
+    before = tiny.stamps(copied / "runs/base/seed0")
+    given = tiny.arguments(folder, copied, "--rows=base,short,late")
+    done = tiny.process("sweep", given)
+    text = done.stderr.decode()
+    assert done.returncode == 2 and done.stdout == b"" and "Traceback" not in text
+    assert "row short: model.max_length: 64 learned positions are too few" in text
+    assert not (copied / "runs/late").exists() and not (copied / "runs/short").exists()
+    assert tiny.stamps(copied / "runs/base/seed0") == before
 
 
 # Bad input: one message, exit 2, and nothing of it is used once it is repaired.

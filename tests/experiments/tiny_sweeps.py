@@ -24,8 +24,8 @@ WORDS = tuple(
     "small/klein ball/ball street/strasse girl/mädchen plays/spielt".split()
 )
 
-# Sizes are pairwise different. The rows after narrow are there to go wrong: wild
-# diverges, short has too few positions for the longest translation, late is sound.
+# Sizes are pairwise different. Of the rows after narrow, wild diverges and short has
+# too few positions for the longest translation; stuck and late are sound.
 SWEEP = """
 from configs import base as base_model
 from transformer_ablation.sweep.rows import BASE, PaperResult, Row
@@ -66,6 +66,7 @@ def get_rows():
         Row("short", "X", "positions", lambda b: {
             "model.positions": "learned", "model.max_length": 64,
             "decode.extra_length": 63}),
+        Row("stuck", "D", "dropout", lambda b: {"regularization.dropout_rate": 0.1}),
         Row("late", "D", "dropout", lambda b: {"regularization.dropout_rate": 0.2}),
     ]
 """

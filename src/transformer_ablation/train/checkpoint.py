@@ -54,10 +54,18 @@ class Checkpoints:
             max_to_keep=config.train.keep_checkpoints,
             enable_async_checkpointing=True,
         )
-        self._manager = ocp.CheckpointManager(self._directory, options=options)
+        # Named, so that a manager that has saved nothing yet can read what is there.
+        handlers = {
+            "state": ocp.StandardCheckpointHandler(),
+            "facts": ocp.JsonCheckpointHandler(),
+        }
+        self._manager = ocp.CheckpointManager(
+            self._directory, options=options, item_handlers=handlers
+        )
 
     def steps(self) -> list[int]:
-        """Update numbers of the complete checkpoints, in numeric order."""
+        """Update numbers in numeric order, once everything begun is complete."""
+        self.wait()
         return sorted(self._manager.all_steps())
 
     def save(self, state: TrainState) -> None:

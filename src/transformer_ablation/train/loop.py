@@ -12,11 +12,11 @@ from transformer_ablation.train.step import Metrics, Rates, TrainState
 
 
 class Diverged(RuntimeError):
-    """The loss of an update is not a finite number."""
+    """The loss or the gradient of an update is not a finite number."""
 
-    def __init__(self, step: int, loss: float):
+    def __init__(self, step: int, what: str, value: float):
         self.step = step
-        super().__init__(f"loss is {loss} at update {step}")
+        super().__init__(f"{what} is {value} at update {step}")
 
 
 class Report(NamedTuple):
@@ -85,7 +85,8 @@ def train(
     at hand, and every hook has seen it.
 
     Raises:
-      Diverged: at the first loss that is not finite, before any hook sees it.
+      Diverged: at the first loss or gradient that is not finite, before any hook
+        sees it.
     """
     step = int(state.step)
     pending = None
@@ -111,8 +112,13 @@ def train(
 def _finish(step, metrics, rates, batch, state, hooks, clock) -> float:
     """Reads the metrics of an update and calls the hooks; returns the time."""
     metrics = Metrics(*(float(x) for x in jax.device_get(metrics)))
-    if not math.isfinite(metrics.loss):
-        raise Diverged(step, metrics.loss)
+    # A finite loss can have a gradient that spoils the parameters it made.
+    for what, value in (
+        ("loss", metrics.loss),
+        ("gradient norm", metrics.gradient_norm),
+    ):
+        if not math.isfinite(value):
+            raise Diverged(step, what, value)
     report = Report(step, metrics, rates, batch, time.monotonic() - clock)
     for hook in hooks:
         hook.after(report, state)

@@ -148,7 +148,7 @@ def make_update(model: Any, config: Config) -> Callable:
             loss=total.loss / count,
             nll=total.nll / count,
             tokens=total.tokens,
-            gradient_norm=optax.global_norm(gradients),
+            gradient_norm=optax.tree.norm(gradients),
         )
         return TrainState(state.step + 1, params, adam), metrics
 
