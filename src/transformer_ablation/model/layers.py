@@ -125,6 +125,10 @@ class DecoderLayer(nn.Module):
         return x_BCD, {**cache, **past}
 
 
+# So few layers are written out: a loop over them costs more time than it saves.
+FEW_LAYERS = 4
+
+
 def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
     """``num_layers`` layers as one scan, so depth does not cost compile time.
 
@@ -137,6 +141,7 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
         split_rngs={"params": True, "dropout": True},
         in_axes=(0, nn.broadcast),
         length=config.num_layers,
+        unroll=config.num_layers if config.num_layers <= FEW_LAYERS else 1,
         methods=methods,
     )(config)
 

@@ -53,6 +53,9 @@ class Checkpoints:
         options = ocp.CheckpointManagerOptions(
             max_to_keep=config.train.keep_checkpoints,
             enable_async_checkpointing=True,
+            # In the background a folder that cannot be made would keep threads
+            # waiting, and the process from ending, for minutes.
+            async_options=ocp.AsyncOptions(create_directories_asynchronously=False),
         )
         # Named, so that a manager that has saved nothing yet can read what is there.
         handlers = {

@@ -29,7 +29,6 @@ from transformer_ablation.data.grammar.questions import question
 from transformer_ablation.data.grammar.relatives import relative_sentence, someone
 
 MIN_WORDS, MAX_WORDS = 5, 30
-FEW_WORDS = 9  # shorter ones are thinned out, for the mean
 
 
 def statement(rng: random.Random) -> Pair:
@@ -116,9 +115,9 @@ def homonym(rng: random.Random) -> Pair:
 
 
 RULES: tuple[tuple[Callable[[random.Random], Pair], int], ...] = (
-    (statement, 20), (subordinate, 22), (reported, 12), (relative_sentence, 17),
-    (question, 8), (pronoun_sentence, 9), (homonym, 8), (coordination, 8),
-    (infinitive, 6), (passive, 4), (comparison, 2), (amount, 3),
+    (statement, 40), (subordinate, 14), (reported, 7), (relative_sentence, 12),
+    (question, 12), (pronoun_sentence, 7), (homonym, 8), (coordination, 3),
+    (infinitive, 6), (passive, 6), (comparison, 3), (amount, 4),
 )  # fmt: skip
 _CUMULATIVE = tuple(itertools.accumulate(weight for _, weight in RULES))
 
@@ -144,8 +143,6 @@ def sentences(seed: int) -> Iterator[Pair]:
         english, german = map(tidy, rng.choices(rules, cum_weights=_CUMULATIVE)[0](rng))
         counts = (len(english.split()), len(german.split()))
         fits = min(counts) >= MIN_WORDS and max(counts) <= MAX_WORDS
-        if min(counts) < FEW_WORDS and rng.random() < 0.6:
-            continue
         if fits and english not in seen and german not in seen:
             seen |= {english, german}
             yield english, german
