@@ -28,6 +28,11 @@ help:
 	@echo 'Settings: PYTHON=python3.12  CONFIG=$(CONFIG)'
 	@echo '          WORKDIR=$(WORKDIR)  ARGS="more flags"'
 
+# Large arrays in huge pages: a training step on a CPU takes up to a third less time.
+table3: export GLIBC_TUNABLES = glibc.malloc.hugetlb=1
+table3: export MALLOC_MMAP_THRESHOLD_ = 4294967296
+table3: export MALLOC_TRIM_THRESHOLD_ = 8589934592
+table3: export MALLOC_TOP_PAD_ = 268435456
 table3: venv
 	@.venv/bin/python -m experiments.sweep --config='$(CONFIG)' --workdir='$(WORKDIR)' $(ARGS)
 

@@ -44,7 +44,7 @@ Changes = Callable[[Config], dict[str, Any]]
 SCALES: dict[str, dict[str, Any]] = {
     "grammar": {
         "data.corpus": "grammar",
-        "data.vocabulary_size": 4000,
+        "data.vocabulary_size": 3000,
         "data.max_train_length": 60,
         "data.length_buckets": 3,
         "data.tokens_per_batch": 1024,

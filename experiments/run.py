@@ -27,7 +27,7 @@ RunOne = Callable[[Run, threading.Event, Progress], str]
 
 def run_one_factory(cache: Path) -> RunOne:
     """``run_one(run, stop, progress) -> status``; data is read once for all runs."""
-    parallel.use_compilation_cache(cache / "compiled")
+    parallel.set_up(cache)
     clock = parallel.CompileClock()
 
     @functools.lru_cache(maxsize=2)
@@ -61,16 +61,16 @@ def execute(
         run.directory / "checkpoints", config, prepared.vocabulary.content_hash
     )
     try:
-        record = run_record.begin(run, prepared, checkpoints.steps())
+        steps = checkpoints.steps()
+        run_record.begin(run, prepared, steps)
         state = _state(model, config, checkpoints)
-        meter = Meter(run, record, clock)
+        meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
         try:
-            state = _train(
-                run, prepared, model, scorer, state, checkpoints, stop, progress, meter
-            )
+            tools = scorer, checkpoints, progress, meter
+            state = _train(run, prepared, model, state, stop, *tools)
         except Diverged as error:
             return meter.end("diverged", str(error))
-        checkpoints.save(state)
+        checkpoints.save(state, meter.notes)
         checkpoints.wait()
         meter.save(int(state.step))
         if int(state.step) < config.train.steps:
@@ -94,7 +94,7 @@ def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainSt
     return parallel.replicate(checkpoints.restore(shapes))
 
 
-def _train(run, prepared, model, scorer, state, checkpoints, stop, progress, meter):
+def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
     batches = TrainBatches(

@@ -48,7 +48,7 @@ def hooks(
 
     def save(step: int, state: TrainState) -> None:
         writer.flush()
-        checkpoints.save(state)
+        checkpoints.save(state, meter.notes)
         meter.save(step)
 
     return [

@@ -10,11 +10,18 @@ from transformer_ablation.sweep.runs import Run
 class Meter:
     """Seconds and tokens of a run, carried over interruptions by its record."""
 
-    def __init__(self, run: Run, made: dict[str, Any], clock: parallel.CompileClock):
+    def __init__(self, run: Run, notes: dict[str, Any], clock: parallel.CompileClock):
+        """``notes`` are those of the checkpoint that the run goes on from, if any."""
         self._run, self._clock = run, clock
         self._compiled = clock.seconds
-        self._seconds = {k: v or 0.0 for k, v in made["seconds"].items()}
-        self._tokens = {k: v or 0 for k, v in made["tokens"].items()}
+        nothing = {"compile": 0.0, "train": 0.0, "evaluate": 0.0}
+        self._seconds = dict(notes.get("seconds", nothing))
+        self._tokens = dict(notes.get("tokens", {"source": 0, "target": 0}))
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What a checkpoint needs for a run that goes on from it."""
+        return {"seconds": dict(self._seconds), "tokens": dict(self._tokens)}
 
     @property
     def train_seconds(self) -> float:

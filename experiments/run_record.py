@@ -17,8 +17,8 @@ from transformer_ablation.report import json_file, record
 from transformer_ablation.sweep.runs import Run
 
 
-def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> dict[str, Any]:
-    """The record of a run that starts, or goes on from its newest checkpoint."""
+def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
+    """Writes the record of a run that starts, or goes on from its newest checkpoint."""
     config = run.config
     run.directory.mkdir(parents=True, exist_ok=True)
     json_file.write_json(run.directory / "config.json", to_mapping(config))
@@ -47,12 +47,7 @@ def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> dict[str, Any]:
         },
         step=max(steps, default=0),
     )
-    before = record.read_record(run.directory) if steps else None
-    if before is not None:
-        for key in ("seconds", "tokens"):
-            made[key] = before[key]
     record.write_record(run.directory, made)
-    return made
 
 
 @functools.cache

@@ -54,7 +54,7 @@ def body(options: flags.FlagValues) -> None:
     from experiments.line_translation import LineTranslator
     from transformer_ablation import parallel
 
-    parallel.use_compilation_cache(shared_flags.cache_folder(options) / "compiled")
+    parallel.set_up(shared_flags.cache_folder(options))
     run = run._replace(config=config)
     trained = loading.load(run, config.decode.average_checkpoints, options.step)
     translator = LineTranslator(trained, config, run.vocabulary, options.n_best)

@@ -4,6 +4,7 @@ JAX keeps pmap in maintenance mode, so everything that depends on it is here:
 what is replicated, what is sharded, and how the host reads a result.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ import numpy as np
 from jax import lax
 
 AXIS = "devices"
+# Batches have rows in multiples of 8, so more devices would only hold padding.
+MAX_CPU_DEVICES = 8
 
 _COMPILE_EVENTS = (
     "/jax/core/compile/jaxpr_trace_duration",
@@ -35,6 +38,30 @@ def device_description() -> dict[str, Any]:
         "platform": device.platform,
         "count": device_count(),
     }
+
+
+def set_up(cache: Path) -> None:
+    """What a process does first: devices, and a folder for compiled programs."""
+    use_all_cores()
+    use_compilation_cache(cache / "compiled")
+
+
+def use_all_cores() -> None:
+    """Makes every core of the CPU a device, up to 8; other platforms are untouched.
+
+    Two devices of one core each run small models about twice as fast as one
+    device of two. Call it before anything runs. A count that the user has set
+    in XLA_FLAGS or JAX_NUM_CPU_DEVICES is left alone.
+    """
+    chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if chosen or os.environ.get("JAX_NUM_CPU_DEVICES"):
+        return
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    # Refused once JAX has started, with the devices it has then.
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", min(cores, MAX_CPU_DEVICES))
 
 
 def use_compilation_cache(folder: Path) -> None:

@@ -71,16 +71,23 @@ class Checkpoints:
         self.wait()
         return sorted(self._manager.all_steps())
 
-    def save(self, state: TrainState) -> None:
-        """Begins to save; returns once the values are copied to the host."""
+    def save(self, state: TrainState, notes: Mapping[str, Any] | None = None) -> None:
+        """Begins to save; returns once the values are copied to the host.
+
+        ``notes`` are plain values that ``notes`` gives back.
+        """
         step = int(state.step)
         if step in self._manager.all_steps():
             return
         items = ocp.args.Composite(
             state=ocp.args.StandardSave(_as_numpy(state)._asdict()),
-            facts=ocp.args.JsonSave(self._facts),
+            facts=ocp.args.JsonSave({**self._facts, "notes": dict(notes or {})}),
         )
         self._manager.save(step, args=items)
+
+    def notes(self, step: int) -> dict[str, Any]:
+        """What was noted beside the checkpoint of an update."""
+        return self._read_facts(step).get("notes", {})
 
     def wait(self) -> None:
         """Returns when everything begun is on disk; raises what went wrong."""
@@ -109,15 +116,16 @@ class Checkpoints:
                 + ("" if step is None else f" of update {step}")
                 + f"; there are: {found}"
             )
-        facts = self._manager.restore(
-            step, args=ocp.args.Composite(facts=ocp.args.JsonRestore())
-        ).facts
-        self._check_facts(step, facts)
+        self._check_facts(step, self._read_facts(step))
         self._check_tree(step, like)
         items = ocp.args.Composite(
             state=ocp.args.StandardRestore(_blank(like)._asdict())
         )
         return TrainState(**self._manager.restore(step, args=items).state)
+
+    def _read_facts(self, step: int) -> dict[str, Any]:
+        items = ocp.args.Composite(facts=ocp.args.JsonRestore())
+        return self._manager.restore(step, args=items).facts
 
     def _check_facts(self, step: int, facts: Mapping[str, Any]) -> None:
         saved = from_mapping(facts["config"])
