@@ -224,7 +224,7 @@ def evaluation_batches(
 
 def _rounded(lengths: np.ndarray, longest: int | None) -> np.ndarray:
     """Up to a multiple of 8, at most ``longest``."""
-    rounded = -(-lengths // _MULTIPLE) * _MULTIPLE
+    rounded: np.ndarray = -(-lengths // _MULTIPLE) * _MULTIPLE
     return rounded if longest is None else np.minimum(rounded, longest)
 
 
