@@ -44,7 +44,7 @@ Changes = Callable[[Config], dict[str, Any]]
 SCALES: dict[str, dict[str, Any]] = {
     "grammar": {
         "data.corpus": "grammar",
-        "data.vocabulary_size": 3000,
+        "data.vocabulary_size": 2000,
         "data.max_train_length": 60,
         "data.length_buckets": 3,
         "data.tokens_per_batch": 1024,
@@ -55,10 +55,10 @@ SCALES: dict[str, dict[str, Any]] = {
         "model.d_k": 16,
         "model.d_v": 16,
         "model.max_length": 256,
-        "optimizer.warmup_steps": 300,
-        "optimizer.learning_rate_scale": 0.7,
-        "train.steps": 1000,
-        "train.evaluate_every_steps": 250,
+        "optimizer.warmup_steps": 250,
+        "optimizer.learning_rate_scale": 0.63,
+        "train.steps": 800,
+        "train.evaluate_every_steps": 400,
         "train.checkpoint_every_steps": None,  # at the end only
         "train.keep_checkpoints": 1,
         "train.log_every_steps": 25,

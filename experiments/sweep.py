@@ -1,6 +1,7 @@
 """``python -m experiments.sweep``: run or resume a sweep, then print its table."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import flags
@@ -24,11 +25,26 @@ def define(values: flags.FlagValues) -> None:
 def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     """Check everything, run what is missing, print the table."""
     _check_options(options)
-    base, workdir = sweep_file.base, Path(options.workdir)
-    seeds = runs.parse_seeds(options.seeds, base.train.seed)
-    expanded = rows.expand(base, rows.select(sweep_file.rows, options.rows))
+    workdir, cache = Path(options.workdir), shared_flags.cache_folder(options)
+    seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
+    _, outcome = complete(workdir, sweep_file, options.rows, seeds, cache)
+    tables.print_table(workdir)
+    if outcome.left:
+        print(outcome.message(), file=sys.stderr)
+    return 1 if outcome.left else 0
+
+
+def complete(
+    workdir: Path,
+    sweep_file: SweepFile,
+    names: Sequence[str] | None,
+    seeds: Sequence[int],
+    cache: Path,
+) -> tuple[list[runs.Run], local.Outcome]:
+    """Check everything, then run what is missing of some rows (None: all) and seeds."""
+    base = sweep_file.base
+    expanded = rows.expand(base, rows.select(sweep_file.rows, names))
     runs.check_base(workdir, read_sweep(workdir), base)
-    cache = shared_flags.cache_folder(options)
     with local.locked(workdir):
         previous = read_sweep(workdir)
         runs.check_base(workdir, previous, base)
@@ -36,11 +52,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
         todo = runs.make_runs(expanded, seeds, workdir, identify)
         runs.check_folders(todo, read_record)
         sweep_record.write(workdir, previous, sweep_file, expanded, seeds)
-        outcome = _launch(todo, cache)
-    tables.print_table(workdir)
-    if outcome.left:
-        print(outcome.message(), file=sys.stderr)
-    return 1 if outcome.left else 0
+        return todo, _launch(todo, cache)
 
 
 def _check_options(options: flags.FlagValues) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep, sweep_data, sweep_record
-from transformer_ablation.report.record import read_record, read_sweep
-from transformer_ablation.sweep import local, rows, runs
+from experiments import command, shared_flags, sweep
+from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.plan import duration
 
@@ -46,19 +45,14 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
 
 def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, str]:
     """Does what is left of the run; its folder, and what to say if it did not end."""
-    base, workdir = sweep_file.base, Path(options.workdir)
-    seed = base.train.seed if options.seed is None else options.seed
-    expanded = rows.expand(base, rows.select(sweep_file.rows, [options.row]))
-    cache = shared_flags.cache_folder(options)
-    runs.check_base(workdir, read_sweep(workdir), base)
-    with local.locked(workdir):
-        previous = read_sweep(workdir)
-        runs.check_base(workdir, previous, base)
-        identify = sweep_data.identifier([item.config.data for item in expanded], cache)
-        (run,) = todo = runs.make_runs(expanded, [seed], workdir, identify)
-        runs.check_folders(todo, read_record)
-        sweep_record.write(workdir, previous, sweep_file, expanded, [seed])
-        outcome = sweep._launch(todo, cache)
+    seed = sweep_file.base.train.seed if options.seed is None else options.seed
+    (run,), outcome = sweep.complete(
+        Path(options.workdir),
+        sweep_file,
+        [options.row],
+        [seed],
+        shared_flags.cache_folder(options),
+    )
     return run.directory, outcome.message() if outcome.left else ""
 
 

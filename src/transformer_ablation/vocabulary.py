@@ -108,7 +108,7 @@ class Vocabulary:
         if field != _DIGEST_FIELD + hashlib.sha256(model).digest():
             raise VocabularyError(
                 f"{path}: not a vocabulary of this project, or damaged (its checksum "
-                "does not match); delete it and prepare the data again"
+                "does not match); restore it from a copy"
             )
         return cls(model)
 

@@ -86,7 +86,7 @@ def _cumulative(count: int, exponent: float) -> tuple[float, ...]:
 
 
 # Added to every exponent below: how much the frequent words outweigh the others.
-SKEW = 0.6
+SKEW = 1.3
 
 
 def zipf(rng: random.Random, items: Sequence[T], exponent: float = 0.9) -> T:
