@@ -18,7 +18,13 @@ from tests.model.numpy_transformer import (
 from transformer_ablation.model.dropout import Noise, dropout, random_bits
 from transformer_ablation.model.layers import DecoderContext
 
-KEY = jax.random.key(11)
+
+def words_of(key):
+    """The two words that the training step makes of a key."""
+    return jax.random.bits(key, (2,), jnp.uint32)
+
+
+KEY = words_of(jax.random.key(11))
 SHAPE = (32, 48, 64)  # 98,304 elements
 X = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32) + 5
 # Chi-square of one degree of freedom beyond 25 is an event of five sigma: 6e-7, so
@@ -96,9 +102,9 @@ def test_elements_side_by_side_are_independent(rate, axis, distance):
 @pytest.mark.parametrize("other", range(1, 9))
 def test_keys_side_by_side_are_independent(other):
     """Also against the neighbours' masks moved by a few places."""
-    folded = jax.random.fold_in(KEY, other)
-    mask = kept(jax.random.key(0)).ravel()
-    for key in (jax.random.key(other), folded):
+    folded = words_of(jax.random.fold_in(jax.random.key(11), other))
+    mask = kept(words_of(jax.random.key(0))).ravel()
+    for key in (words_of(jax.random.key(other)), folded):
         beside = kept(key).ravel()
         for moved in (0, 1, other):
             shifted = np.roll(beside, moved)
@@ -108,8 +114,8 @@ def test_keys_side_by_side_are_independent(other):
 
 def test_keys_are_not_windows_of_one_sequence():
     """The counter starts at a key's first word; the second has to count as well."""
-    keys = jax.random.key(0), jax.random.key(1)
-    starts = [jax.random.bits(key, (2,), jnp.uint32)[0] for key in keys]
+    keys = words_of(jax.random.key(0)), words_of(jax.random.key(1))
+    starts = [key[0] for key in keys]
     words = random_bits(keys[0], 0, (5000, 1))
     aligned = random_bits(keys[1], starts[0] - starts[1], (5000, 1))
     tops = [np.asarray(bits) >> 31 == 1 for bits in (words, aligned)]
@@ -118,7 +124,7 @@ def test_keys_are_not_windows_of_one_sequence():
 
 def test_dependence_tells_a_copy_from_chance():
     """The measure itself: a copy of every 33rd element is found."""
-    mask, other = kept(KEY), kept(jax.random.key(1))
+    mask, other = kept(KEY), kept(words_of(jax.random.key(1)))
     copied = other.copy()
     copied.reshape(-1)[::33] = mask.reshape(-1)[::33]
     assert dependence(mask, mask) == pytest.approx(mask.size)
@@ -153,9 +159,8 @@ def noisy(request):
 
     @jax.jit
     def run(source_BS, target_BT, sums, weights, hidden, first_row=0):
-        noise = Noise(sums, weights, hidden, first_row)
-        args = (source_BS, target_BT, noise)
-        return module.apply({"params": params}, *args, rngs={"dropout": KEY})
+        noise = Noise(sums, weights, hidden, first_row, KEY)
+        return module.apply({"params": params}, source_BS, target_BT, noise)
 
     return types.SimpleNamespace(module=module, params=params, run=run)
 
@@ -197,9 +202,7 @@ def test_noise_of_a_row_goes_with_its_number_in_the_whole_batch(noisy):
 def dropped_shapes(module, params, noise):
     """Shapes on which dropout is called, once for each layer of the two scans."""
     variables = {"params": params}
-    traced = jax.make_jaxpr(
-        lambda: module.apply(variables, SOURCE, TARGET, noise, rngs={"dropout": KEY})
-    )()
+    traced = jax.make_jaxpr(lambda: module.apply(variables, SOURCE, TARGET, noise))()
     return sorted(_custom_gradients(traced.jaxpr))
 
 
@@ -225,11 +228,11 @@ def test_dropout_falls_on_the_places_asked_for_and_no_other():
     sums = [(4, 6, 12)] * (1 + 3 * 2) + [(4, 8, 12)] * (1 + 3 * 3)
     weights = [(4, 2, 6, 6), (4, 2, 8, 8), (4, 2, 8, 6)] * 3
     hidden = [(4, 6, 20), (4, 8, 20)] * 3
-    assert shapes(None) == shapes(Noise()) == []
-    assert shapes(Noise(dropout_rate=0.1)) == sorted(sums)
-    assert shapes(Noise(attention_rate=0.1)) == sorted(weights)
-    assert shapes(Noise(activation_rate=0.1)) == sorted(hidden)
-    everywhere = shapes(Noise(0.1, 0.1, 0.1))
+    assert shapes(None) == shapes(Noise(words=KEY)) == []
+    assert shapes(Noise(dropout_rate=0.1, words=KEY)) == sorted(sums)
+    assert shapes(Noise(attention_rate=0.1, words=KEY)) == sorted(weights)
+    assert shapes(Noise(activation_rate=0.1, words=KEY)) == sorted(hidden)
+    everywhere = shapes(Noise(0.1, 0.1, 0.1, words=KEY))
     assert everywhere == sorted(sums + weights + hidden)
 
 
@@ -250,11 +253,12 @@ def test_no_two_sub_layers_or_layers_share_a_mask():
             decoder[kind]["output"]["kernel"] += puts_out[:, None, None] / 10
     zeros_BTD = jnp.zeros((32, 8, 12))
     seen = jnp.ones((32, 1, 8, 8), bool)
-    context = DecoderContext(zeros_BTD + 1, seen, seen, Noise(dropout_rate=0.5))
+    context = DecoderContext(
+        zeros_BTD + 1, seen, seen, Noise(dropout_rate=0.5, words=KEY)
+    )
     sum_BTD, _ = module.apply(
         {"params": params},
-        method=lambda model: model.decoder(zeros_BTD, None, context),
-        rngs={"dropout": KEY},
+        method=lambda model: model.decoder(zeros_BTD, jnp.arange(2), context),
     )
     number_BTD = np.asarray(sum_BTD) / 2
     whole_BTD = number_BTD.round().astype(int)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.dropout import Noise, dropout
+from transformer_ablation.model.dropout import Noise
 
 # The score of a hidden place: far below any real one, so its exponential is 0.
 HIDDEN = -1e30
@@ -150,9 +150,7 @@ class MultiHeadAttention(nn.Module):
         weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHMK), mask_B1LM)
         self.sow("attention", "weights", weights_BHLM)
         if noise is not None and noise.attention_rate is not None:
-            key = self.make_rng("dropout")
-            rate = noise.attention_rate
-            weights_BHLM = dropout(weights_BHLM, rate, key, noise.first_row)
+            weights_BHLM = noise.drop(weights_BHLM, noise.attention_rate, self.path)
         heads_BLHU = weighted_sum(weights_BHLM, v_BHMU)
         return self.output(heads_BLHU.reshape(batch, length, heads * self.config.d_v))
 

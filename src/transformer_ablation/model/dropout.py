@@ -1,12 +1,13 @@
-"""Dropout whose mask is a function of the key and of the place in the batch.
+"""Dropout whose mask is a function of two words and of the place in the batch.
 
-The mask of an element is a hash of (key, global row, place in the row), so it
+The mask of an element is a hash of (words, global row, place in the row), so it
 does not matter which device, or which accumulation step, holds the row: one
 update is one update whatever the hardware. It costs a few integer operations
 an element, is made inside the fused loop that uses it, and is made again in
 the backward pass instead of being kept.
 """
 
+import zlib
 from typing import Any, NamedTuple
 
 import jax
@@ -21,48 +22,70 @@ class Noise(NamedTuple):
     Rates are arguments of the compiled step, not constants in it, so rows that
     differ only in their rates share one program. A rate of None leaves the
     place out of the program altogether. ``first_row`` is the global number of
-    the first row at hand.
+    the first row at hand, ``words`` two random uint32 of the update.
     """
 
     dropout_rate: Any = None
     attention_rate: Any = None
     activation_rate: Any = None
     first_row: Any = 0
+    words: Any = None
+
+    def of_layer(self, number: Any) -> "Noise":
+        """The noise of one layer of a stack; ``number`` may be traced."""
+        return self._replace(words=mixed(self.words, number))
+
+    def drop(self, x: jax.Array, rate: Any, path: tuple[str, ...]) -> jax.Array:
+        """``dropout`` of ``x`` at the place of the module tree that ``path`` names.
+
+        Every place has words of its own: a hash is far cheaper, to run and to
+        compile, than folding the path into a key of JAX would be.
+        """
+        place = zlib.crc32("/".join(path).encode())
+        return dropout(x, rate, mixed(self.words, place), self.first_row)
 
 
-def random_bits(key: jax.Array, first_row: Any, shape: tuple[int, ...]) -> jax.Array:
+def mixed(words: jax.Array, number: Any) -> jax.Array:
+    """Two words that differ in about every other bit for another number."""
+    number = jnp.asarray(number, jnp.uint32)
+    x = words ^ (number * jnp.array([0x9E3779B1, 0xC2B2AE3D], jnp.uint32))
+    for multiplier, shift in ((0x85EBCA6B, 16), (0xC2B2AE35, 13), (0x27D4EB2F, 15)):
+        x = (x ^ (x >> shift)) * jnp.uint32(multiplier) + x[::-1]
+    return x ^ (x >> 16)
+
+
+def random_bits(words: jax.Array, first_row: Any, shape: tuple[int, ...]) -> jax.Array:
     """Uniform uint32 of ``shape``; row i depends on ``first_row + i`` alone.
 
-    A counter is mixed with the two words of the key by the finaliser of
-    MurmurHash3 (Appleby, public domain), the second word in mid-way.
+    A counter is mixed with the two words by the finaliser of MurmurHash3
+    (Appleby, public domain), the second word in mid-way.
     """
-    word0, word1 = jax.random.bits(key, (2,), jnp.uint32)
     row_size = int(np.prod(shape[1:], dtype=np.int64))
     index = lax.iota(jnp.uint32, shape[0] * row_size).reshape(shape)
-    x = index + (jnp.uint32(first_row) * jnp.uint32(row_size) + word0)
+    x = index + (jnp.uint32(first_row) * jnp.uint32(row_size) + words[0])
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
-    x = x ^ word1
+    x = x ^ words[1]
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     return x ^ (x >> 15)
 
 
-def _masked(x: jax.Array, rate: Any, key: jax.Array, first_row: Any) -> jax.Array:
+def _masked(x: jax.Array, rate: Any, words: jax.Array, first_row: Any) -> jax.Array:
     rate = jnp.asarray(rate, jnp.float32)
     # rate < 1, so the threshold fits; the comparison is exact to 2**-24.
     threshold = (rate * np.float32(2**32)).astype(jnp.uint32)
-    keep = random_bits(key, first_row, x.shape) >= threshold
+    keep = random_bits(words, first_row, x.shape) >= threshold
     scaled = x * (1.0 / (1.0 - rate)).astype(x.dtype)
     return jnp.where(keep, scaled, jnp.zeros_like(x))
 
 
 @jax.custom_vjp
-def _dropout(x: jax.Array, rate: Any, key: jax.Array, first_row: Any) -> jax.Array:
-    return _masked(x, rate, key, first_row)
+def _dropout(x: jax.Array, rate: Any, words: jax.Array, first_row: Any) -> jax.Array:
+    return _masked(x, rate, words, first_row)
 
 
-def _forward(x, rate, key, first_row):
-    return _masked(x, rate, key, first_row), (rate, key, first_row)
+def _forward(x, rate, words, first_row):
+    return _masked(x, rate, words, first_row), (rate, words, first_row)
 
 
 def _backward(residuals, gradient):
@@ -72,10 +95,11 @@ def _backward(residuals, gradient):
 _dropout.defvjp(_forward, _backward)
 
 
-def dropout(x: jax.Array, rate: Any, key: jax.Array, first_row: Any = 0) -> jax.Array:
+def dropout(x: jax.Array, rate: Any, words: jax.Array, first_row: Any = 0) -> jax.Array:
     """``x`` with elements zeroed at ``rate`` and the others scaled by 1/(1-rate).
 
-    The leading axis of ``x`` is the batch row. ``rate`` may be traced and gets
+    The leading axis of ``x`` is the batch row; ``words`` are two random uint32,
+    one mask for each pair. ``rate`` may be traced and gets
     no gradient. At rate 0 the result is ``x`` exactly.
     """
-    return _dropout(x, rate, key, first_row)
+    return _dropout(x, rate, words, first_row)

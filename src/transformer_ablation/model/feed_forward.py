@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.dropout import Noise, dropout
+from transformer_ablation.model.dropout import Noise
 
 
 class FeedForward(nn.Module):
@@ -22,9 +22,7 @@ class FeedForward(nn.Module):
             )
         )
         if noise is not None and noise.activation_rate is not None:
-            key = self.make_rng("dropout")
-            rate = noise.activation_rate
-            hidden_BLF = dropout(hidden_BLF, rate, key, noise.first_row)
+            hidden_BLF = noise.drop(hidden_BLF, noise.activation_rate, self.path)
         return nn.Dense(
             self.config.d_model, dtype=dtype, kernel_init=init, name="outer"
         )(hidden_BLF)

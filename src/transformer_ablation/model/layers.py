@@ -45,8 +45,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(self.config)
         self.feed_forward_residual = Residual(self.config)
 
-    def __call__(self, x_BLD, _, context: EncoderContext):
+    def __call__(self, x_BLD, number, context: EncoderContext):
         mask_B1LM, noise = context
+        noise = None if noise is None else noise.of_layer(number)
         x_BLD = self.self_attention_residual(
             x_BLD, lambda y: self.self_attention(y, y, mask_B1LM, noise), noise
         )
@@ -74,8 +75,9 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(self.config)
         self.feed_forward_residual = Residual(self.config)
 
-    def __call__(self, x_BLD, _, context: DecoderContext):
+    def __call__(self, x_BLD, number, context: DecoderContext):
         memory_BSD, self_mask_B1LM, memory_mask_B1LM, noise, _ = context
+        noise = None if noise is None else noise.of_layer(number)
         x_BLD = self.self_attention_residual(
             x_BLD, lambda y: self.self_attention(y, y, self_mask_B1LM, noise), noise
         )
@@ -138,7 +140,7 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
     return nn.scan(
         layer,
         variable_axes={"params": 0, "attention": 0},
-        split_rngs={"params": True, "dropout": True},
+        split_rngs={"params": True},
         in_axes=(0, nn.broadcast),
         length=config.num_layers,
         unroll=config.num_layers if config.num_layers <= FEW_LAYERS else 1,

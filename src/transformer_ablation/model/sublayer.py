@@ -7,7 +7,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.dropout import Noise, dropout
+from transformer_ablation.model.dropout import Noise
 
 LAYER_NORM_EPSILON = 1e-6  # not in the paper; its first code's value
 
@@ -36,6 +36,5 @@ class Residual(nn.Module):
         pre = self.config.norm == "pre"
         y_BLD = sublayer(norm(x_BLD) if pre else x_BLD)
         if noise is not None and noise.dropout_rate is not None:
-            key = self.make_rng("dropout")
-            y_BLD = dropout(y_BLD, noise.dropout_rate, key, noise.first_row)
+            y_BLD = noise.drop(y_BLD, noise.dropout_rate, self.path)
         return x_BLD + y_BLD if pre else norm(x_BLD + y_BLD)

@@ -12,7 +12,7 @@ from transformer_ablation.model.attention import (
     padding_mask,
     slot_mask,
 )
-from transformer_ablation.model.dropout import Noise, dropout
+from transformer_ablation.model.dropout import Noise
 from transformer_ablation.model.layers import (
     DecoderContext,
     DecoderLayer,
@@ -94,21 +94,25 @@ class Transformer(nn.Module):
             x_BLD = x_BLD * self.config.d_model**0.5
         return x_BLD.astype(self.config.dtype)
 
-    def _input_dropout(self, x_BLD, noise: Noise | None):
+    def _input_dropout(self, x_BLD, noise: Noise | None, use: str):
         if noise is None or noise.dropout_rate is None:
             return x_BLD
-        key = self.make_rng("dropout")
-        return dropout(x_BLD, noise.dropout_rate, key, noise.first_row)
+        return noise.drop(x_BLD, noise.dropout_rate, (use, "embedding"))
+
+    def _layer_numbers(self, noise: Noise | None):
+        """What tells the layers' noise apart; nothing without noise."""
+        return None if noise is None else jnp.arange(self.config.num_layers)
 
     def encode(self, source_BS, noise: Noise | None = None):
         """The memory [B, S, D] that the decoder attends to."""
         x_BSD = self.source_positions(self._embed(source_BS, "source"))
-        x_BSD = self._input_dropout(x_BSD, noise)
+        x_BSD = self._input_dropout(x_BSD, noise, "source")
         near = neighbourhood_mask(
             source_BS.shape[1], self.config.attention_window, causal=False
         )
         mask_B1LM = padding_mask(source_BS, self.pad_id) & near
-        x_BSD, _ = self.encoder(x_BSD, None, EncoderContext(mask_B1LM, noise))
+        context = EncoderContext(mask_B1LM, noise)
+        x_BSD, _ = self.encoder(x_BSD, self._layer_numbers(noise), context)
         return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
 
     def shift_right(self, target_BT):
@@ -120,7 +124,7 @@ class Transformer(nn.Module):
         """The decoder's last hidden states [B, T, D] under teacher forcing."""
         inputs_BT = self.shift_right(target_BT)
         x_BTD = self.target_positions(self._embed(inputs_BT, "target"))
-        x_BTD = self._input_dropout(x_BTD, noise)
+        x_BTD = self._input_dropout(x_BTD, noise, "target")
         length = target_BT.shape[1]
         near = neighbourhood_mask(length, self.config.attention_window, causal=True)
         context = DecoderContext(
@@ -129,7 +133,7 @@ class Transformer(nn.Module):
             memory_mask_B1LM=padding_mask(source_BS, self.pad_id),
             noise=noise,
         )
-        x_BTD, _ = self.decoder(x_BTD, None, context)
+        x_BTD, _ = self.decoder(x_BTD, self._layer_numbers(noise), context)
         return self.decoder_norm(x_BTD) if self.config.norm == "pre" else x_BTD
 
     def logits(self, x_BLD):

@@ -65,7 +65,10 @@ def initial_state(model: Any, config: Config) -> TrainState:
 
 def create_state(model: Any, config: Config) -> TrainState:
     """``initial_state`` on every device."""
-    return parallel.replicate(jax.jit(lambda: initial_state(model, config))())
+    # Run once: not worth the time of an optimising compiler.
+    quick = {"xla_backend_optimization_level": 0}
+    make = jax.jit(lambda: initial_state(model, config), compiler_options=quick)
+    return parallel.replicate(make())
 
 
 def state_shapes(model: Any, config: Config) -> TrainState:
@@ -100,31 +103,35 @@ def make_update(model: Any, config: Config) -> Callable:
     optimizer = optimizers.adam(config.optimizer)
     convention = config.regularization.label_smoothing_convention
 
-    def sums(params, source_BS, target_BT, first_row, key, rates):
+    def sums(params, source_BS, target_BT, first_row, words, rates):
         noise = Noise(
-            rates.dropout, rates.attention_dropout, rates.activation_dropout, first_row
+            rates.dropout,
+            rates.attention_dropout,
+            rates.activation_dropout,
+            first_row,
+            words,
         )
-        logits_BTV = model.apply(
-            {"params": params}, source_BS, target_BT, noise, rngs={"dropout": key}
-        )
+        logits_BTV = model.apply({"params": params}, source_BS, target_BT, noise)
         found = loss_sums(
             logits_BTV, target_BT, model.pad_id, rates.label_smoothing, convention
         )
         return found.loss, found
 
-    def accumulate(params, batch, key, rates):
+    def accumulate(params, batch, words, rates):
         """Gradient and loss sums of this device's accumulation steps."""
         source_ABS, target_ABT = batch
         steps, rows = source_ABS.shape[:2]
         first_row = parallel.device_index() * steps * rows
         gradient = jax.grad(sums, has_aux=True)
         if steps == 1:
-            return gradient(params, source_ABS[0], target_ABT[0], first_row, key, rates)
+            return gradient(
+                params, source_ABS[0], target_ABT[0], first_row, words, rates
+            )
 
         def body(carry, part):
             source_BS, target_BT, offset = part
             found = gradient(
-                params, source_BS, target_BT, first_row + offset, key, rates
+                params, source_BS, target_BT, first_row + offset, words, rates
             )
             return jax.tree.map(jnp.add, carry, found), None
 
@@ -135,7 +142,8 @@ def make_update(model: Any, config: Config) -> Callable:
 
     def update(state, batch, key, rates):
         key = jax.random.fold_in(key, state.step)
-        local = accumulate(state.params, batch, key, rates)
+        words = jax.random.bits(key, (2,), jnp.uint32)
+        local = accumulate(state.params, batch, words, rates)
         gradients, total = parallel.sum_over_devices(local)
         # Only a batch without any real token would divide by less than one.
         count = jnp.maximum(total.tokens, 1.0)
