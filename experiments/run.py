@@ -9,7 +9,7 @@ from typing import Any
 from experiments import run_hooks, run_record, run_scores
 from experiments.run_meter import Meter
 from transformer_ablation import parallel
-from transformer_ablation.config import Config, DataConfig
+from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.tokens import Prepared, prepare
 from transformer_ablation.evaluate.perplexity import make_scorer
@@ -22,21 +22,20 @@ from transformer_ablation.train.loop import Diverged, train
 from transformer_ablation.vocabulary import BOS, PAD
 
 Progress = Callable[[dict[str, Any]], None]
-RunOne = Callable[[Run, threading.Event, Progress], str]
 
 
-def run_one_factory(cache: Path) -> RunOne:
+def run_one_factory(cache: Path) -> Callable[..., str]:
     """``run_one(run, stop, progress) -> status``; data is read once for all runs."""
     parallel.set_up(cache)
     clock = parallel.CompileClock()
-
-    @functools.lru_cache(maxsize=2)
-    def data(config: DataConfig) -> Prepared:
-        return prepare(config, cache)
+    data = functools.lru_cache(maxsize=2)(lambda config: prepare(config, cache))
 
     def run_one(run: Run, stop: threading.Event, progress: Progress) -> str:
         progress({"phase": "data"})
-        return execute(run, data(run.config.data), stop, progress, clock)
+        try:
+            return execute(run, data(run.config.data), stop, progress, clock)
+        finally:
+            parallel.forget_programs()
 
     return run_one
 

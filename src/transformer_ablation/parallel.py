@@ -5,6 +5,7 @@ what is replicated, what is sharded, and how the host reads a result.
 """
 
 import contextlib
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +75,12 @@ def use_compilation_cache(folder: Path) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def forget_programs() -> None:
+    """Frees the programs compiled so far: those of one row are no use to the next."""
+    jax.clear_caches()
+    gc.collect()
 
 
 class CompileClock:
