@@ -50,7 +50,7 @@ def set_up(cache: Path) -> None:
 def use_all_cores() -> None:
     """Makes every core of the CPU a device, up to 8; other platforms are untouched.
 
-    Two devices of one core each run small models about twice as fast as one
+    Two devices of one core each ran a small model half as fast again as one
     device of two. Call it before anything runs. A count that the user has set
     in XLA_FLAGS or JAX_NUM_CPU_DEVICES is left alone.
     """
