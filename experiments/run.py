@@ -71,7 +71,7 @@ def execute(
             return meter.end("diverged", str(error))
         checkpoints.save(state, meter.notes)
         checkpoints.wait()
-        meter.save(int(state.step))
+        meter.save(step=int(state.step))
         if int(state.step) < config.train.steps:
             return meter.end("preempted", f"stopped after update {int(state.step)}")
         progress({"phase": "scoring", "step": int(state.step)})

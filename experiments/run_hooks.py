@@ -49,7 +49,7 @@ def hooks(
     def save(step: int, state: TrainState) -> None:
         writer.flush()
         checkpoints.save(state, meter.notes)
-        meter.save(step)
+        meter.save(step=step)
 
     return [
         Log(train.log_every_steps, train.steps, writer, progress, meter),

@@ -39,19 +39,16 @@ class Meter:
         self._seconds["evaluate"] += max(0.0, seconds - self._take_compiled())
 
     def _take_compiled(self) -> float:
-        seconds, self._compiled = (
-            self._clock.seconds - self._compiled,
-            (self._clock.seconds),
-        )
+        seconds = self._clock.seconds - self._compiled
+        self._compiled += seconds
         self._seconds["compile"] += seconds
         return seconds
 
-    def save(self, step: int, **changes: Any) -> None:
-        """Writes step, seconds, tokens and rate into the record."""
+    def save(self, **changes: Any) -> None:
+        """Writes seconds, tokens, rate and other changes into the record."""
         tokens, train = self._tokens["target"], self._seconds["train"]
         record.update_record(
             self._run.directory,
-            step=step,
             seconds=self._seconds,
             tokens={**self._tokens, "real": self._tokens["source"] + tokens},
             tokens_per_second=tokens / train if train else None,
@@ -60,9 +57,9 @@ class Meter:
 
     def end(self, status: str, reason: str | None, scores: Any = None) -> str:
         """Writes how the run ended; returns the status."""
-        changes = {} if scores is None else {"scores": scores.entries}
+        changes = {}
         if scores is not None:
             self.add_evaluation(scores.seconds)
-        found = record.read_record(self._run.directory)
-        self.save(found["step"], status=status, reason=reason, **changes)
+            changes["scores"] = scores.entries
+        self.save(status=status, reason=reason, **changes)
         return status

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.sweep_record import packages
-from transformer_ablation import RESULTS_VERSION, parallel
+from experiments.sweep_record import new_record
+from transformer_ablation import parallel
 from transformer_ablation.config import to_mapping
 from transformer_ablation.data.corpus import manifest_hash
 from transformer_ablation.data.tokens import Prepared
@@ -24,17 +24,10 @@ def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
     json_file.write_json(run.directory / "config.json", to_mapping(config))
     prepared.vocabulary.save(run.directory / "vocabulary.model")
     per_step = step_flops(config)
-    made = record.new_record(
-        results_version=RESULTS_VERSION,
-        row=run.row,
-        group=run.group,
-        label=run.label,
-        seed=run.seed,
-        identity=run.identity,
-        config=to_mapping(config),
+    made = new_record(
+        run,
         command=sys.argv,
         commit=commit(),
-        packages=packages(),
         status="running",
         device=parallel.device_description(),
         parameters=parameter_counts(config.model, prepared.vocabulary.size),

@@ -66,9 +66,9 @@ def packages() -> dict[str, str | None]:
     return versions
 
 
-def mark_failed(run: Run, reason: str) -> None:
-    """The run's record says failed and why; one is made where there is none."""
-    found = record.read_record(run.directory) or record.new_record(
+def new_record(run: Run, **known: Any) -> dict[str, Any]:
+    """A record of a run with what is known before it starts, and ``known``."""
+    return record.new_record(
         results_version=RESULTS_VERSION,
         row=run.row,
         group=run.group,
@@ -77,5 +77,11 @@ def mark_failed(run: Run, reason: str) -> None:
         identity=run.identity,
         config=to_mapping(run.config),
         packages=packages(),
+        **known,
     )
+
+
+def mark_failed(run: Run, reason: str) -> None:
+    """The run's record says failed and why; one is made where there is none."""
+    found = record.read_record(run.directory) or new_record(run)
     record.write_record(run.directory, {**found, "status": "failed", "reason": reason})
