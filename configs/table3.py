@@ -45,10 +45,10 @@ SCALES: dict[str, dict[str, Any]] = {
     "grammar": {
         "data.corpus": "grammar",
         "data.test_split": None,  # Table 3 is of the validation set
-        "data.vocabulary_size": 2000,
+        "data.vocabulary_size": 3000,
         "data.max_train_length": 60,
-        "data.length_buckets": 3,
-        "data.tokens_per_batch": 1024,
+        "data.length_buckets": 2,
+        "data.tokens_per_batch": 768,
         "model.num_layers": 3,
         "model.d_model": 64,
         "model.d_ff": 256,
@@ -56,10 +56,10 @@ SCALES: dict[str, dict[str, Any]] = {
         "model.d_k": 16,
         "model.d_v": 16,
         "model.max_length": 256,
-        "optimizer.warmup_steps": 250,
-        "optimizer.learning_rate_scale": 0.63,
-        "train.steps": 700,
-        "train.evaluate_every_steps": 350,
+        "optimizer.warmup_steps": 500,
+        "optimizer.learning_rate_scale": 0.72,
+        "train.steps": 1000,
+        "train.evaluate_every_steps": 500,
         "train.checkpoint_every_steps": None,  # at the end only
         "train.keep_checkpoints": 1,
         "train.log_every_steps": 25,
