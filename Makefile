@@ -17,11 +17,12 @@ CODE = src experiments configs tests
 export PYTHONPATH := src$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
-.PHONY: help table3 test lint clean venv
+.PHONY: help table3 test parity lint clean venv
 
 help:
 	@echo 'make table3   train all rows of Table 3 on the embedded corpus, print the table'
-	@echo 'make test     run all tests but the slow ones (those: make test ARGS="-m slow")'
+	@echo 'make test     run all tests'
+	@echo 'make parity   compare with PyTorch and CTranslate2, which it installs'
 	@echo 'make lint     check format, style and types'
 	@echo 'make clean    remove .venv and caches; runs/ is kept'
 	@echo
@@ -38,6 +39,10 @@ table3: venv
 
 test: venv
 	@.venv/bin/python -m pytest $(ARGS)
+
+parity: venv
+	$(PIP) install --quiet -r requirements-parity.txt
+	.venv/bin/python -m pytest -m parity tests/parity $(ARGS)
 
 lint: venv
 	.venv/bin/ruff format --check $(CODE)

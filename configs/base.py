@@ -21,12 +21,17 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.d_k = 64
     config.model.d_v = 64
     config.model.positions = "sinusoidal"
+    # Sines and cosines in turn over d_model / 2, as in the formula; "halves" is the
+    # first code's: all sines, then all cosines, over d_model / 2 - 1.
+    config.model.sinusoids = "interleaved"
     config.model.max_length = 1024  # not in the paper; used by learned positions
     config.model.norm = "post"
+    config.model.layer_norm_epsilon = 1e-6  # not in the paper; its first code's value
     config.model.tied_embeddings = "all"
     config.model.scale_embeddings = True
     config.model.compatibility = "scaled_dot"
     config.model.attention_window = placeholder(int)
+    config.model.projection_biases = False  # none in the formula; the first code has
     config.model.dtype = "float32"
 
     config.regularization = ml_collections.ConfigDict()
@@ -35,7 +40,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.regularization.activation_dropout_rate = 0.0
     config.regularization.label_smoothing = 0.1
     # eps / V over all classes, as in the work the paper cites (Szegedy et al. 2015);
-    # "other_classes" is eps / (V - 1) over the wrong ones.
+    # "other_classes" is eps / (V - 1) over the wrong ones (the first code);
+    # "other_pieces" is eps / (V - 2), padding left out too.
     config.regularization.label_smoothing_convention = "all_classes"
 
     config.optimizer = ml_collections.ConfigDict()
@@ -71,6 +77,8 @@ def get_config() -> ml_collections.ConfigDict:
 
     config.decode = ml_collections.ConfigDict()
     config.decode.beam_size = 4
+    # ((5 + length) / 6)^alpha (Wu et al. 2016); "power" is length^alpha.
+    config.decode.length_penalty = "wu2016"
     config.decode.length_penalty_alpha = 0.6
     config.decode.extra_length = 50
     config.decode.average_checkpoints = 1  # Table 3; Table 2 averages 5 or 20

@@ -10,19 +10,17 @@ import dataclasses
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from absl import flags
 
-from experiments import overrides
+from experiments import overrides, preset_flag
+from experiments.help_text import help_text
 from transformer_ablation.sweep import file
 from transformer_ablation.sweep.local import out_of_space
 
 HELP = {"--help", "-help", "-h", "-?", "--helpshort", "--helpfull"}
 PACKAGES = {"transformer_ablation", "experiments", "configs", file.MODULE, "__main__"}
-CONFIG_HELP = """\
-  --config: FILE.py or FILE.py:ARGUMENT, a file with get_config(), and get_rows()
-      where it has more than one row
-  --config.SECTION.FIELD=VALUE: set a field of base; rows are derived from it"""
 
 
 class UsageError(ValueError):
@@ -47,8 +45,12 @@ def main(command: Command) -> None:
     code = run(command, sys.argv[1:])
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or 1
+        if not isinstance(error, BrokenPipeError):
+            why = (error.strerror or str(error)).lower()
+            print(f"cannot write the output: {why}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -56,8 +58,12 @@ def run(command: Command, arguments: list[str]) -> int:
     """Run a command on arguments; the exit code."""
     values = flags.FlagValues()
     command.define(values)
+    if command.takes_config:
+        preset_flag.define(values)
     if HELP & set(arguments):
-        print(help_text(command, values))
+        print(
+            help_text(command.summary, command.examples, values, command.takes_config)
+        )
         return 0
     try:
         return _run(command, values, arguments) or 0
@@ -89,8 +95,12 @@ def _run(command: Command, values: flags.FlagValues, arguments: list[str]):
     if path is None:
         example = "--config=configs/table3.py:grammar"
         raise UsageError(f"--config is missing; name a file, for example {example}")
-    sweep_file = file.load(path, lambda config: overrides.apply(config, changes))
-    return command.body(values, sweep_file)
+
+    def change(config: Any) -> list[str]:
+        preset_flag.apply(config, values.preset)
+        return overrides.apply(config, changes)
+
+    return command.body(values, file.load(path, change))
 
 
 def explain(error: BaseException, folder: str) -> tuple[int, str | None]:
@@ -105,15 +115,3 @@ def explain(error: BaseException, folder: str) -> tuple[int, str | None]:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return 1, f"{error.filename}: {error.strerror.lower()}"
     return 1, None
-
-
-def help_text(command: Command, values: flags.FlagValues) -> str:
-    """Summary, examples and flags, for people."""
-    lines = [command.summary, "", "Examples:"]
-    lines += [f"  {example}" for example in command.examples]
-    lines += ["", "Flags:", *([CONFIG_HELP] if command.takes_config else [])]
-    for name in values:
-        default = values[name].default
-        shown = "" if default is None else f" (default: {default})"
-        lines.append(f"  --{name}: {values[name].help}{shown}")
-    return "\n".join(lines)

@@ -37,11 +37,26 @@ def pipe(translate: Translate, *, one_by_one: bool) -> None:
     padded to few lengths.
     """
     at_once, first = 1 if one_by_one else LINES_AT_ONCE, 1
+    warned = False
     while lines := list(itertools.islice(sys.stdin.buffer, at_once)):
+        warned = warned or _warn_of_returns(lines, first)
         few_shapes = one_by_one or first > 1
         texts = list(decoded(lines, first))
         write(translate(texts, first, few_shapes=few_shapes))
         first += len(lines)
+
+
+def _warn_of_returns(lines: Iterable[bytes], first: int) -> bool:
+    r"""Says once that a line has a ``\r`` before its end; it is text, and stays."""
+    for number, line in enumerate(lines, start=first):
+        if line.endswith(b"\r\n"):
+            print(
+                f"line {number} ends in a carriage return, as files of Windows do; it "
+                "is translated as part of the text: take it off first (tr -d '\\r')",
+                file=sys.stderr,
+            )
+            return True
+    return False
 
 
 def prompt(translate: Translate) -> None:

@@ -70,7 +70,7 @@ def load(run: SavedRun, count: int, step: int | None = None) -> Trained:
       LoadError: if there are too few checkpoints, or one cannot be read.
       CheckpointError: if one is of another config or vocabulary.
     """
-    from experiments.run import build_model
+    from experiments.building import build_model
     from transformer_ablation import parallel
     from transformer_ablation.train.averaging import average
     from transformer_ablation.train.checkpoint import Checkpoints

@@ -1,13 +1,18 @@
 """``python -m experiments.plan``: check every row of a sweep and count its cost."""
 
 import json
+import math
 from pathlib import Path
 
 from absl import flags
 
-from experiments import command, shared_flags
+from experiments import command, preset_flag, shared_flags
 from transformer_ablation.config import replace
-from transformer_ablation.model.accounting import parameter_counts, step_flops
+from transformer_ablation.model.accounting import (
+    paper_counts,
+    parameter_counts,
+    step_flops,
+)
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import plan, rows, runs
 from transformer_ablation.sweep.file import SweepFile
@@ -20,11 +25,20 @@ def define(values: flags.FlagValues) -> None:
     rate = plan.DEFAULT_FLOPS_PER_SECOND
     text = "operations a second that the times assume, sustained"
     flags.DEFINE_float("flops_per_second", rate, text, 1.0, flag_values=values)
+    text = "print only where these presets differ, with commas"
+    flags.DEFINE_list("compare_presets", None, text, flag_values=values)
     shared_flags.define_format(values)
 
 
 def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
-    """Print the plan."""
+    """Print the plan, or how presets differ."""
+    if not math.isfinite(options.flops_per_second):
+        raise command.UsageError(
+            f"--flops_per_second={options.flops_per_second}: must be a finite number"
+        )
+    if options.compare_presets is not None:
+        _compare(options, sweep_file)
+        return
     chosen = rows.select(sweep_file.rows, options.rows)
     seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
     counted = plan.make_plan(
@@ -32,6 +46,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         rows.expand(sweep_file.base, chosen),
         seeds,
         parameter_counts=parameter_counts,
+        paper_counts=paper_counts,
         step_flops=step_flops,
         flops_per_second=options.flops_per_second,
         state_of=lambda item, seed: _state(options.workdir, item, seed),
@@ -40,6 +55,20 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         print(json.dumps(plan.as_json(counted), indent=1))
     else:
         print(plan.as_text(counted))
+
+
+def _compare(options: flags.FlagValues, sweep_file: SweepFile) -> None:
+    names = options.compare_presets
+    if len(names) < 2 or options.preset is not None:
+        raise command.UsageError(
+            "--compare_presets needs two names or more and no --preset, for example "
+            "--compare_presets=paper,tensor2tensor_later"
+        )
+    found = preset_flag.compare(sweep_file.base, names)
+    if options.format == "json":
+        print(json.dumps({"presets": names, "differences": found}, indent=1))
+    else:
+        print(preset_flag.as_text(names, found))
 
 
 def _state(workdir: str | None, item: rows.ExpandedRow, seed: int) -> str:
@@ -61,6 +90,8 @@ COMMAND = command.Command(
         "python -m experiments.plan --config=configs/table3.py:grammar",
         "python -m experiments.plan --config=configs/table3.py:wmt14 --seeds=0,1,2",
         "python -m experiments.plan --config=configs/table3.py --format=json",
+        "python -m experiments.plan --config=configs/base.py "
+        "--compare_presets=paper,tensor2tensor_2017_06,tensor2tensor_later",
     ),
     define=define,
     body=body,

@@ -1,26 +1,28 @@
 """One run from data to record: what a worker of a sweep does for each row."""
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from experiments import run_hooks, run_record, run_scores
+from experiments.building import build_model, train_batches
 from experiments.run_meter import Meter
+from experiments.scoring import Scored
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
-from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.tokens import Prepared, prepare
 from transformer_ablation.evaluate.perplexity import make_scorer
-from transformer_ablation.model.transformer import Transformer
 from transformer_ablation.report.metrics import MetricWriter
 from transformer_ablation.sweep.runs import Run
 from transformer_ablation.train import step
 from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import Diverged, train
-from transformer_ablation.vocabulary import BOS, PAD
 
+# What reading a damaged checkpoint raises.
+UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -40,11 +42,6 @@ def run_one_factory(cache: Path) -> Callable[..., str]:
     return run_one
 
 
-def build_model(config: Config, vocabulary_size: int) -> Transformer:
-    """The network of a config."""
-    return Transformer(config.model, vocabulary_size, pad_id=PAD, bos_id=BOS)
-
-
 def execute(
     run: Run,
     prepared: Prepared,
@@ -60,14 +57,15 @@ def execute(
         run.directory / "checkpoints", config, prepared.vocabulary.content_hash
     )
     try:
+        state = _state(model, config, checkpoints)
         steps = checkpoints.steps()
         run_record.begin(run, prepared, steps)
-        state = _state(model, config, checkpoints)
         meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
         try:
             tools = scorer, checkpoints, progress, meter
             state = _train(run, prepared, model, state, stop, *tools)
         except Diverged as error:
+            meter.save(step=error.step)
             return meter.end("diverged", str(error))
         checkpoints.save(state, meter.notes)
         checkpoints.wait()
@@ -75,9 +73,9 @@ def execute(
         if int(state.step) < config.train.steps:
             return meter.end("preempted", f"stopped after update {int(state.step)}")
         progress({"phase": "scoring", "step": int(state.step)})
-        scores = run_scores.score_run(
-            run, prepared, model, scorer, checkpoints, progress, stop
-        )
+        trained = run_scores.averaged_params(model, config, checkpoints)
+        scored = Scored(config, prepared, model, scorer, *trained)
+        scores = run_scores.score_run(run, scored, progress, stop)
         if scores is None:
             return meter.end("preempted", "stopped while scoring")
         return meter.end("finished", None, scores)
@@ -86,24 +84,24 @@ def execute(
 
 
 def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainState:
-    """The newest checkpoint on every device, or a fresh state."""
-    if not checkpoints.steps():
-        return step.create_state(model, config)
+    """The newest checkpoint that can be read on every device, or a fresh state."""
     shapes = step.state_shapes(model, config)
-    return parallel.replicate(checkpoints.restore(shapes))
+    for number in reversed(checkpoints.steps()):
+        try:
+            return parallel.replicate(checkpoints.restore(shapes, number))
+        except UNREADABLE as error:
+            if type(error).__module__.startswith("transformer_ablation"):
+                raise  # it can be read, and is not this run's
+            place = checkpoints.set_aside(number)
+            text = f"checkpoint {number} cannot be read; moved to {place}"
+            print(text, file=sys.stderr, flush=True)
+    return step.create_state(model, config)
 
 
 def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
-    batches = TrainBatches(
-        prepared.train,
-        tokens_per_batch=config.data.tokens_per_batch,
-        length_buckets=config.data.length_buckets,
-        max_train_length=config.data.max_train_length,
-        accumulation_steps=config.optimizer.accumulation_steps,
-        seed=config.train.seed,
-    )
+    batches = train_batches(config, prepared)
     with MetricWriter(run.directory, resume_step=start or None) as writer:
         return train(
             state,

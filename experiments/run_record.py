@@ -23,10 +23,12 @@ def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
     run.directory.mkdir(parents=True, exist_ok=True)
     json_file.write_json(run.directory / "config.json", to_mapping(config))
     prepared.vocabulary.save(run.directory / "vocabulary.model")
+    # Of an attempt that failed; this one has not.
+    (run.directory / "error.txt").unlink(missing_ok=True)
     per_step = step_flops(config)
     made = new_record(
         run,
-        command=sys.argv,
+        command=["python", *sys.orig_argv[1:]],
         commit=commit(),
         status="running",
         device=parallel.device_description(),

@@ -1,5 +1,6 @@
 """The data of a sweep: found or prepared before its first run."""
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,20 +31,25 @@ def _manifest_hash(data: DataConfig, cache: Path) -> str:
     return corpus.manifest_hash(manifest)
 
 
-def check_lengths(runs: Iterable[Run], cache: Path) -> None:
-    """Refuse, before anything is trained, rows whose learned positions are too few.
+def check(runs: Iterable[Run], cache: Path) -> None:
+    """Refuse, before anything is trained, data that do not fit a row.
+
+    Every row's vocabulary and tokens are made, and learned positions are counted.
 
     Raises:
       ConfigError: naming every such row, the length it needs and where from.
+      VocabularyError, CorpusError: for data that cannot be prepared.
     """
+    from transformer_ablation.data import lengths, tokens
+
     problems = {}
+    prepare = functools.lru_cache(maxsize=1)(lambda data: tokens.prepare(data, cache))
     for run in runs:
+        prepared = prepare(run.config.data)
         if run.config.model.positions != "learned":
             continue
-        from transformer_ablation.data import lengths, tokens
-
         try:
-            lengths.check_lengths(tokens.prepare(run.config.data, cache), run.config)
+            lengths.check_lengths(prepared, run.config)
         except ConfigError as error:
             problems.update((f"row {run.row}: {text}", None) for text in error.problems)
     if problems:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import importlib.metadata
+import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
+from transformer_ablation.model.accounting import paper_counts
 from transformer_ablation.report import record
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.rows import ExpandedRow
@@ -24,8 +26,14 @@ def write(
     seeds: Sequence[int],
 ) -> None:
     """``sweep.json``; rows and seeds run there earlier stay in it."""
-    found = {item.row.name: _row(item) for item in expanded}
     earlier = {} if previous is None else {r["name"]: r for r in previous["rows"]}
+    found = {
+        item.row.name: {
+            **_row(item),
+            "seeds": sorted({*seeds, *_seeds(previous, earlier.get(item.row.name))}),
+        }
+        for item in expanded
+    }
     order = [row.name for row in sweep_file.rows]
     names = sorted(
         {**earlier, **found},
@@ -43,6 +51,13 @@ def write(
         record.write_sweep(workdir, sweep)
 
 
+def _seeds(previous: Mapping[str, Any] | None, row: Mapping[str, Any] | None) -> list:
+    """Seeds that a row was asked for earlier."""
+    if previous is None or row is None:
+        return []
+    return row.get("seeds", previous["seeds"])
+
+
 def _row(item: ExpandedRow) -> dict[str, Any]:
     paper = item.row.paper
     return {
@@ -51,13 +66,14 @@ def _row(item: ExpandedRow) -> dict[str, Any]:
         "label": item.row.label,
         "changes": item.changed,
         "paper": None if paper is None else dataclasses.asdict(paper),
+        "paper_counts": paper_counts(item.config.model),
         "config": to_mapping(item.config),
     }
 
 
 def packages() -> dict[str, str | None]:
     """Versions of what can move a number; None for what is not installed."""
-    versions: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
             versions[name] = importlib.metadata.version(name)
@@ -81,7 +97,7 @@ def new_record(run: Run, **known: Any) -> dict[str, Any]:
     )
 
 
-def mark_failed(run: Run, reason: str) -> None:
-    """The run's record says failed and why; one is made where there is none."""
+def mark_stopped(run: Run, status: str, reason: str) -> None:
+    """The run's record says how it ended; one is made where there is none."""
     found = record.read_record(run.directory) or new_record(run)
-    record.write_record(run.directory, {**found, "status": "failed", "reason": reason})
+    record.write_record(run.directory, {**found, "status": status, "reason": reason})

@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep
+from experiments import command, shared_flags, sweep_runs
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.plan import duration
@@ -46,14 +46,14 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
 def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, str]:
     """Does what is left of the run; its folder, and what to say if it did not end."""
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
-    (run,), outcome = sweep.complete(
+    (run,), outcome = sweep_runs.complete(
         Path(options.workdir),
         sweep_file,
         [options.row],
         [seed],
         shared_flags.cache_folder(options),
     )
-    return run.directory, outcome.message() if outcome.left else ""
+    return run.directory, "" if outcome.complete else outcome.message()
 
 
 def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:

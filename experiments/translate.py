@@ -5,32 +5,21 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, line_streams, loading, shared_flags
+from experiments import (
+    command,
+    decoding_flags,
+    line_streams,
+    loading,
+    shared_flags,
+)
 from transformer_ablation.config import Config, replace
-
-# Flags that stand for a field of the run's config, and their help.
-FIELDS = {
-    "beam_size": ("decode.beam_size", "candidates of the beam search"),
-    "length_penalty_alpha": ("decode.length_penalty_alpha", "0: no length penalty"),
-    "extra_length": ("decode.extra_length", "pieces beyond the source's, at most"),
-    "average": ("decode.average_checkpoints", "newest checkpoints to average"),
-    "sentences_per_batch": (
-        "decode.sentences_per_batch",
-        "sentences searched together; 1 answers each line as it comes",
-    ),
-}
 
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the translation."""
     text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
     flags.DEFINE_string("run", None, text, flag_values=values)
-    for name, (path, text) in FIELDS.items():
-        real = name == "length_penalty_alpha"
-        make = flags.DEFINE_float if real else flags.DEFINE_integer
-        make(name, None, f"{text}; else the run's {path}", flag_values=values)
-    text = "use the checkpoint of this update; the newest by default"
-    flags.DEFINE_integer("step", None, text, flag_values=values)
+    decoding_flags.define(values)
     text = "translations a line, best first, each on a line of its own"
     flags.DEFINE_integer("n_best", 1, text, flag_values=values)
     shared_flags.define_cache(values)
@@ -43,6 +32,8 @@ def body(options: flags.FlagValues) -> None:
             "--run is missing; name the folder of a run, for example "
             "--run=runs/table3/runs/base/seed0"
         )
+    if sys.stdin is None:
+        raise command.UsageError("there is no standard input to translate from")
     run = loading.read_run(Path(options.run))
     at_terminal = sys.stdin.isatty()
     config = _config(run.config, options, one_by_one=at_terminal)
@@ -67,10 +58,9 @@ def body(options: flags.FlagValues) -> None:
 
 def _config(config: Config, options: flags.FlagValues, one_by_one: bool) -> Config:
     """The run's config with what the flags change."""
-    given = {path: options[name].value for name, (path, _) in FIELDS.items()}
-    changes = {path: value for path, value in given.items() if value is not None}
+    changed = decoding_flags.changed(config, options)
     alone = {"decode.sentences_per_batch": 1} if one_by_one else {}
-    return replace(config, {**changes, **alone})
+    return replace(changed, alone)
 
 
 COMMAND = command.Command(

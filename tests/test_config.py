@@ -48,18 +48,27 @@ FIELD_CASES = {
     "model.d_k": WHOLE,
     "model.d_v": WHOLE,
     "model.positions": words("sinusoidal, learned, none", "sine"),
+    "model.sinusoids": words("interleaved, halves", "concatenated"),
     "model.max_length": ("a whole number of at least 2", [1, 2.0, "9", None], [2]),
     "model.norm": words("post, pre", "layer"),
+    "model.layer_norm_epsilon": (
+        "a number in (0, 1)",
+        [0, 0.0, 1, -1e-6, math.nan, True, "1e-6", None],
+        [1e-12, 1e-5],
+    ),
     "model.tied_embeddings": words("all, decoder, none", True, "both"),
     "model.scale_embeddings": SWITCH,
     "model.compatibility": words("scaled_dot, dot, additive", "cosine"),
     "model.attention_window": OPTIONAL_WHOLE,
-    "model.dtype": words("float32, bfloat16", "float16"),
+    "model.projection_biases": SWITCH,
+    "model.dtype": words("float32, bfloat16, float16", "float64"),
     "regularization.dropout_rate": SHARE,
     "regularization.attention_dropout_rate": SHARE,
     "regularization.activation_dropout_rate": SHARE,
     "regularization.label_smoothing": SHARE,
-    "regularization.label_smoothing_convention": words("all_classes, other_classes"),
+    "regularization.label_smoothing_convention": words(
+        "all_classes, other_classes, other_pieces", "uniform"
+    ),
     "optimizer.warmup_steps": WHOLE,
     "optimizer.learning_rate_scale": ABOVE_0,
     "optimizer.beta1": SHARE,
@@ -102,6 +111,7 @@ FIELD_CASES = {
         [0, 1025, 4.0, "4", True, None],
         [1, 1024],
     ),
+    "decode.length_penalty": words("wu2016, power", "google"),
     "decode.length_penalty_alpha": (
         "a finite number",
         [math.inf, -math.inf, math.nan, 10**400, "0.6", False, None],
@@ -207,8 +217,8 @@ def test_unknown_field_is_named_with_the_nearest_one(base_mapping, path, nearest
 
 def test_unknown_field_like_no_other_gets_the_fields_of_its_section(base_mapping):
     expected = (
-        "decode.zzz: unknown field; decode has beam_size, length_penalty_alpha, "
-        "extra_length, average_checkpoints, sentences_per_batch"
+        "decode.zzz: unknown field; decode has beam_size, length_penalty, "
+        "length_penalty_alpha, extra_length, average_checkpoints, sentences_per_batch"
     )
     assert faults(put(base_mapping, "decode.zzz", 1)) == [expected]
 
@@ -456,6 +466,8 @@ def test_base_is_the_papers_base_model(base_config):
         "model.compatibility": "scaled_dot",
         "model.positions": "sinusoidal",
         "model.attention_window": None,
+        "model.sinusoids": "interleaved",
+        "model.projection_biases": False,
         # Section 5.4 drops residual and embedding sums only.
         "regularization.attention_dropout_rate": 0.0,
         "regularization.activation_dropout_rate": 0.0,
@@ -474,9 +486,52 @@ def test_base_is_the_papers_base_model(base_config):
         "data.tokens_per_batch": 25_000,
         # Section 6.1; Table 3 is scored without averaging.
         "decode.beam_size": 4,
+        "decode.length_penalty": "wu2016",
         "decode.length_penalty_alpha": 0.6,
         "decode.extra_length": 50,
         "decode.average_checkpoints": 1,
     }
     found = {path: config_lib.get(base_config, path) for path in paper}
     assert found == paper
+
+
+@pytest.mark.parametrize(
+    "changes, fault",
+    [
+        (
+            {"train.checkpoint_every_steps": None, "train.keep_checkpoints": 3},
+            "decode.average_checkpoints: 3 are averaged, but "
+            "train.checkpoint_every_steps = None makes 1 in train.steps = 10",
+        ),
+        (
+            {"train.checkpoint_every_steps": 5, "train.keep_checkpoints": 3},
+            "decode.average_checkpoints: 3 are averaged, but "
+            "train.checkpoint_every_steps = 5 makes 2 in train.steps = 10",
+        ),
+        ({"train.checkpoint_every_steps": 4, "train.keep_checkpoints": 3}, None),
+        (
+            {
+                "train.checkpoint_every_steps": None,
+                "train.checkpoint_every_minutes": 10.0,
+                "train.keep_checkpoints": 3,
+            },
+            None,
+        ),
+    ],
+)
+def test_more_checkpoints_than_a_run_makes_are_not_averaged(
+    base_config, changes, fault
+):
+    """Updates 4, 8 and 10 are three; 5 and 10 are two."""
+    changes = {**changes, "train.steps": 10, "decode.average_checkpoints": 3}
+    if fault is None:
+        config_lib.replace(base_config, changes)
+        return
+    with pytest.raises(ConfigError) as error:
+        config_lib.replace(base_config, changes)
+    assert error.value.problems == (fault,)
+
+
+def test_number_too_large_to_reckon_with_is_refused(base_mapping):
+    (fault,) = faults(put(base_mapping, "train.steps", 10**300))
+    assert fault.endswith("is not allowed; it must be a whole number of at least 1")

@@ -20,6 +20,7 @@ PACKAGES = {
     "evaluate": {"config", "data", "decode", "model", "parallel", "vocabulary"},
     "sweep": {"config"},
     "report": {"config"},
+    "export": {"config", "vocabulary"},
 }
 WITHOUT_JAX = ("sweep", "report")
 # JAX, and what is built on it.

@@ -129,3 +129,22 @@ def test_users_compilation_cache_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
     parallel.use_compilation_cache(tmp_path / "ours")
     assert ("jax_compilation_cache_dir", str(tmp_path / "ours")) in calls
+
+
+def test_compile_clock_counts_what_is_inside_an_event_once():
+    clock = parallel.CompileClock()
+    before = clock.seconds
+    clock.add(end=10.0, seconds=1.0)  # 9 to 10
+    clock.add(end=12.0, seconds=1.0)  # 11 to 12
+    clock.add(end=13.0, seconds=5.0)  # 8 to 13, around both
+    clock.add(end=20.0, seconds=2.0)  # 18 to 20, alone
+    assert clock.seconds - before == pytest.approx(5 + 2)
+
+
+def test_at_most_spreads_a_batch_over_fewer_devices():
+    count = parallel.device_count()
+    with parallel.at_most(1):
+        assert parallel.device_count() == 1
+        with parallel.at_most(count + 5):
+            assert parallel.device_count() == 1
+    assert parallel.device_count() == count

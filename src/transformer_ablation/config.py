@@ -33,9 +33,13 @@ def _field(types: type | tuple[type, ...], allowed: str, check: Callable) -> Any
     return dataclasses.field(metadata={"rule": Rule(types, allowed, check)})
 
 
+# More than any size or count can be; products of two still fit a float.
+LARGEST = 10**15
+
+
 def integer(minimum: int, maximum: int | None = None, optional: bool = False) -> Any:
     """A whole number from ``minimum`` to ``maximum`` (inclusive)."""
-    upper = math.inf if maximum is None else maximum
+    upper = LARGEST if maximum is None else maximum
     allowed = f"a whole number of at least {minimum}"
     if maximum is not None:
         allowed = f"a whole number from {minimum} to {maximum}"
@@ -101,13 +105,16 @@ class ModelConfig:
     d_k: int = integer(1)
     d_v: int = integer(1)
     positions: str = choice("sinusoidal", "learned", "none")
+    sinusoids: str = choice("interleaved", "halves")
     max_length: int = integer(2)
     norm: str = choice("post", "pre")
+    layer_norm_epsilon: float = real(0, 1, "()")
     tied_embeddings: str = choice("all", "decoder", "none")
     scale_embeddings: bool = flag()
     compatibility: str = choice("scaled_dot", "dot", "additive")
     attention_window: int | None = integer(1, optional=True)
-    dtype: str = choice("float32", "bfloat16")
+    projection_biases: bool = flag()
+    dtype: str = choice("float32", "bfloat16", "float16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +125,9 @@ class RegularizationConfig:
     attention_dropout_rate: float = real(0, 1, "[)")
     activation_dropout_rate: float = real(0, 1, "[)")
     label_smoothing: float = real(0, 1, "[)")
-    label_smoothing_convention: str = choice("all_classes", "other_classes")
+    label_smoothing_convention: str = choice(
+        "all_classes", "other_classes", "other_pieces"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,6 +183,7 @@ class DecodeConfig:
     """Beam search (section 6.1); at most source pieces + ``extra_length`` pieces."""
 
     beam_size: int = integer(1, 1024)
+    length_penalty: str = choice("wu2016", "power")
     length_penalty_alpha: float = real(-math.inf, math.inf)
     extra_length: int = integer(1)
     average_checkpoints: int = integer(1)
@@ -322,6 +332,12 @@ def _model_contradictions(config: Config) -> list[str]:
             f"model.d_model: {model.d_model} is odd, but sinusoidal positions pair a "
             "sine with a cosine; make it even or set model.positions to learned or none"
         )
+    halves = model.positions == "sinusoidal" and model.sinusoids == "halves"
+    if halves and model.d_model == 2:
+        problems.append(
+            "model.sinusoids: 'halves' spaces d_model / 2 wavelengths from end to end, "
+            "so it needs two of them; make model.d_model at least 4"
+        )
     if model.positions == "learned" and model.max_length <= data.max_train_length:
         problems.append(
             f"model.max_length: {model.max_length} learned positions are too few for "
@@ -381,6 +397,14 @@ def _training_contradictions(config: Config) -> list[str]:
             f"data.max_train_length = {data.max_train_length} pieces in each of "
             f"{optimizer.accumulation_steps} accumulation steps; "
             f"it must be at least {least}"
+        )
+    every, count = train.checkpoint_every_steps, config.decode.average_checkpoints
+    made = 1 if every is None else -(-train.steps // every)
+    if train.checkpoint_every_minutes is None and made < count:
+        problems.append(
+            f"decode.average_checkpoints: {count} are averaged, but "
+            f"train.checkpoint_every_steps = {every} makes {made} in "
+            f"train.steps = {train.steps}"
         )
     if config.decode.average_checkpoints > train.keep_checkpoints:
         problems.append(

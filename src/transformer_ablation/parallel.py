@@ -7,7 +7,8 @@ what is replicated, what is sharded, and how the host reads a result.
 import contextlib
 import gc
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,22 @@ _COMPILE_EVENTS = (
 )
 
 
+_limit: list[int] = []
+
+
 def device_count() -> int:
     """Devices of this process that a batch is spread over."""
-    return jax.local_device_count()
+    return min([jax.local_device_count(), *_limit])
+
+
+@contextlib.contextmanager
+def at_most(count: int) -> Iterator[None]:
+    """Inside it, batches are spread over the first ``count`` devices at most."""
+    _limit.append(count)
+    try:
+        yield
+    finally:
+        _limit.pop()
 
 
 def device_description() -> dict[str, Any]:
@@ -84,15 +98,28 @@ def forget_programs() -> None:
 
 
 class CompileClock:
-    """Seconds that this process has spent compiling since it was made."""
+    """Seconds that this process has spent compiling since it was made.
+
+    A function that is traced inside another is heard of twice, in its own event and
+    in the outer one; its time is counted once.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self._counted: list[tuple[float, float]] = []
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
     def _listen(self, event: str, seconds: float, **_: Any) -> None:
         if event in _COMPILE_EVENTS:
-            self.seconds += seconds
+            self.add(time.monotonic(), seconds)
+
+    def add(self, end: float, seconds: float) -> None:
+        """An event that ended at ``end`` and may hold earlier ones."""
+        start = end - seconds
+        inside = [span for span in self._counted if span[0] >= start - 1e-3]
+        self.seconds += max(0.0, seconds - sum(b - a for a, b in inside))
+        before = [span for span in self._counted if span not in inside]
+        self._counted = [*before[-64:], (start, end)]
 
 
 def sum_over_devices(tree: Any) -> Any:
@@ -112,6 +139,11 @@ def replicate(tree: Any) -> Any:
     """
     copy = jax.pmap(lambda x, _: x, AXIS, in_axes=(None, 0), out_axes=None)
     return copy(tree, np.zeros(device_count()))
+
+
+def on_host(tree: Any) -> Any:
+    """A replicated tree as numpy."""
+    return jax.device_get(tree)
 
 
 def map_update(update: Callable) -> Callable:

@@ -172,6 +172,11 @@ class Vocabulary:
         return self._pieces.get_piece_size()
 
     @property
+    def model_bytes(self) -> bytes:
+        """The SentencePiece model, as other software reads it."""
+        return self._model
+
+    @property
     def content_hash(self) -> str:
         """SHA-256 of the model, in hexadecimal."""
         return hashlib.sha256(self._model).hexdigest()

@@ -66,13 +66,13 @@ def search_batch(table_BNV, cap_B, settings, step=toy_step, reorder=toy_reorder)
 
 
 @functools.cache
-def compiled(beam_size, alpha, n_best, alone):
+def compiled(beam_size, alpha, n_best, alone, penalty="wu2016"):
     """The search of [B] sentences, together or each for itself.
 
     ``vmap`` of batches of one leaves a sentence alone once it has stopped, so it
     shows each early stop.
     """
-    settings = BeamSettings(beam_size, alpha, LONGEST, n_best)
+    settings = BeamSettings(beam_size, alpha, LONGEST, n_best, penalty)
     if not alone:
         return jax.jit(lambda table, cap: search_batch(table, cap, settings))
 
@@ -83,12 +83,12 @@ def compiled(beam_size, alpha, n_best, alone):
     return jax.jit(jax.vmap(single))
 
 
-def run(table_BNV, cap_B, beam_size, alpha, n_best=1, alone=True):
+def run(table_BNV, cap_B, beam_size, alpha, n_best=1, alone=True, penalty="wu2016"):
     """The result as numpy; rows are added, so that few shapes are compiled."""
     added = ROWS - len(cap_B)
     table_BNV = np.concatenate([table_BNV, np.zeros((added, NODES, V))])
     cap_B = np.concatenate([cap_B, np.zeros(added)])
-    search = compiled(beam_size, alpha, n_best, alone)
+    search = compiled(beam_size, alpha, n_best, alone, penalty)
     found = jax.device_get(search(np.float32(table_BNV), np.int32(cap_B)))
     return jax.tree.map(lambda x: x[: ROWS - added], found)
 
@@ -125,11 +125,11 @@ def rows_of(table_NV):
     return lambda words: log_NV[node_of(words)]
 
 
-def made(tokens, log_of, alpha):
-    """A hypothesis with its score by the paper's formula."""
+def made(tokens, log_of, alpha, penalty="wu2016"):
+    """A hypothesis with its score by the paper's formula, or by length^alpha."""
     total = sum(log_of(tokens[:t])[token] for t, token in enumerate(tokens))
-    penalty = ((5 + len(tokens)) / 6) ** alpha
-    return Found(tuple(tokens), total / penalty, total, tokens[-1] != EOS)
+    base = (5 + len(tokens)) / 6 if penalty == "wu2016" else len(tokens)
+    return Found(tuple(tokens), total / base**alpha, total, tokens[-1] != EOS)
 
 
 def ranked(hypotheses):
@@ -137,7 +137,7 @@ def ranked(hypotheses):
     return sorted(hypotheses, key=lambda h: (h.unfinished, -h.score))
 
 
-def exhaustive(table_NV, cap, alpha):
+def exhaustive(table_NV, cap, alpha, penalty="wu2016"):
     """Every hypothesis of at most ``cap`` tokens, the end of sentence included."""
     every = []
     for count in range(cap):
@@ -145,7 +145,8 @@ def exhaustive(table_NV, cap, alpha):
             every.append((*words, EOS))
     if cap:
         every += itertools.product(WORDS, repeat=cap)
-    return ranked(made(tokens, rows_of(table_NV), alpha) for tokens in every)
+    log_of = rows_of(table_NV)
+    return ranked(made(tokens, log_of, alpha, penalty) for tokens in every)
 
 
 def plain_beam(log_of, cap, beam_size, alpha):
@@ -195,15 +196,32 @@ def tables():
     return table_BNV, cap_B
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_whole_beam_equals_exhaustive_enumeration(tables, alpha):
+@pytest.mark.parametrize(
+    "alpha, penalty",
+    [*((alpha, "wu2016") for alpha in ALPHAS), (-1.0, "power"), (0.6, "power")],
+)
+def test_whole_beam_equals_exhaustive_enumeration(tables, alpha, penalty):
     """Best and n-best, each sentence with its own cap and its own early stop."""
     table_BNV, cap_B = tables
-    found = run(table_BNV, cap_B, WHOLE, alpha, N_BEST)
+    found = run(table_BNV, cap_B, WHOLE, alpha, N_BEST, penalty=penalty)
     assert found.tokens.dtype == np.int32
     for row, cap in enumerate(cap_B):
-        expected = exhaustive(table_BNV[row], cap, alpha)[:N_BEST]
+        expected = exhaustive(table_BNV[row], cap, alpha, penalty)[:N_BEST]
         assert_same(read(found, row, cap), expected)
+
+
+def test_penalties_rank_differently(tables):
+    """The tables tell the two formulas apart: else the above is idle."""
+    table_BNV, cap_B = tables
+    best = [
+        [
+            exhaustive(table_BNV[row], cap, 0.6, kind)[:1]
+            for row, cap in enumerate(cap_B)
+        ]
+        for kind in ("wu2016", "power")
+    ]
+    words = [[[h.tokens for h in hs] for hs in rows] for rows in best]
+    assert words[0] != words[1]
 
 
 @pytest.mark.parametrize(

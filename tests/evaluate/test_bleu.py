@@ -5,7 +5,7 @@ import math
 import pytest
 import sacrebleu
 
-from transformer_ablation.evaluate.bleu import corpus_bleu
+from transformer_ablation.evaluate.bleu import corpus_bleu, paper_bleu, paper_tokens
 
 TRANSLATIONS = [
     "The cat sat on the mat, and slept.",
@@ -102,3 +102,82 @@ def test_empty_translations_count():
     found = corpus_bleu(["a b c d e", ""], ["a b c d e", "f g h i j"])
     assert found.value == pytest.approx(100 * math.exp(-1), rel=1e-9)
     assert found.sentences == 2
+
+
+# Hyphenated words, typographic quotes and dashes: where the two ways part.
+HYPHENATED = [
+    ("Die Rot-Kreuz-Station ist offen.", "Die Rot-Kreuz-Klinik ist offen."),
+    ('Er sagte: "Ja" - und ging.', "Er sagte: „Ja“ – und ging."),
+    ("Der US-Dollar fiel stark.", "Der US-Dollar stieg stark."),
+]
+# As multi-bleu.perl would see the first column, written out by hand.
+TOKENS = [
+    "Die Rot ##AT##-##AT## Kreuz ##AT##-##AT## Station ist offen .",
+    'Er sagte : " Ja " - und ging .',
+    "Der US ##AT##-##AT## Dollar fiel stark .",
+]
+
+
+def ngrams(words, n):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+def bleu_by_hand(pairs):
+    """Papineni et al. 2002 on words, clipped counts of all sentences, no smoothing."""
+    log_precision = 0.0
+    for n in range(1, 5):
+        right = total = 0
+        for hypothesis, reference in pairs:
+            left = ngrams(reference, n)
+            for gram in ngrams(hypothesis, n):
+                total += 1
+                if gram in left:
+                    left.remove(gram)
+                    right += 1
+        log_precision += math.log(right / total) / 4
+    lengths = [sum(len(words) for words in side) for side in zip(*pairs, strict=True)]
+    brevity = min(0.0, 1 - lengths[1] / lengths[0])
+    return 100 * math.exp(log_precision + brevity)
+
+
+def test_paper_tokens_are_split_and_plain():
+    hypotheses, references = zip(*HYPHENATED, strict=True)
+    assert list(paper_tokens(hypotheses, "de")) == TOKENS
+    # Typographic marks become the plain ones of the hypothesis.
+    assert list(paper_tokens(references, "de"))[1] == TOKENS[1]
+
+
+def test_both_bleus_of_hyphenated_words_by_hand():
+    hypotheses, references = zip(*HYPHENATED, strict=True)
+    split = [line.split() for line in paper_tokens(references, "de")]
+    pairs = list(zip([line.split() for line in TOKENS], split, strict=True))
+    paper = paper_bleu(hypotheses, references, "de")
+    assert paper.value == pytest.approx(bleu_by_hand(pairs), rel=1e-9)
+    plain = corpus_bleu(hypotheses, references)
+    # 13a leaves a compound whole, and the typographic marks are other words.
+    whole = [
+        ("Die Rot-Kreuz-Station ist offen .", "Die Rot-Kreuz-Klinik ist offen ."),
+        ('Er sagte : " Ja " - und ging .', "Er sagte : „Ja“ – und ging ."),
+        ("Der US-Dollar fiel stark .", "Der US-Dollar stieg stark ."),
+    ]
+    words = [(a.split(), b.split()) for a, b in whole]
+    by_hand = corpus_bleu(*zip(*whole, strict=True)).value
+    assert plain.value == by_hand and len(words[1][1]) == 8
+    assert paper.value > plain.value + 20
+
+
+def test_signatures_tell_the_two_apart():
+    lines = ["Ein Satz mit fünf Wörtern."]
+    paper, plain = paper_bleu(lines, lines, "de"), corpus_bleu(lines, lines)
+    assert paper.value == plain.value == pytest.approx(100)
+    assert paper.signature.startswith("moses-de-0.2.0+plain-quotes+split-hyphens|")
+    assert "tok:none|smooth:none" in paper.signature
+    assert "tok:13a|smooth:exp" in plain.signature and "moses" not in plain.signature
+
+
+def test_paper_bleu_refuses_part_of_a_test_set():
+    """3,003 hypotheses are not scored against 2,737 references."""
+    with pytest.raises(ValueError, match="3003 translations for 2737 references"):
+        paper_bleu(["a"] * 3003, ["a"] * 2737, "de")
+    with pytest.raises(ValueError, match="no tokeniser for 'xx'; there is one for en"):
+        paper_bleu(["a"], ["a"], "xx")

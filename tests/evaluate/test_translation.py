@@ -31,6 +31,7 @@ CLOSE = {"rtol": 5e-5, "atol": 5e-5}
 def settings(**changes):
     fields = {
         "beam_size": BEAM,
+        "length_penalty": "wu2016",
         "length_penalty_alpha": 0.6,
         "extra_length": EXTRA,
         "average_checkpoints": 1,

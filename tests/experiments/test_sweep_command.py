@@ -1,6 +1,7 @@
 """``sweep`` from the command line to the table, with a stand-in for the training."""
 
 import json
+import shutil
 import subprocess
 import sys
 import types
@@ -10,8 +11,9 @@ import pytest
 from experiments import command, sweep
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
-from transformer_ablation.data import corpus
+from transformer_ablation.data import corpus, tokens
 from transformer_ablation.report.record import new_record, new_score, write_record
+from transformer_ablation.vocabulary import VocabularyError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
 MANIFEST = {
@@ -64,6 +66,7 @@ def training(repository, monkeypatch):
     module = types.SimpleNamespace(run_one_factory=training.run_one_factory)
     monkeypatch.setitem(sys.modules, "experiments.run", module)
     monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: MANIFEST)
+    monkeypatch.setattr(tokens, "prepare", lambda data, cache: None)
     monkeypatch.chdir(repository)
     return training
 
@@ -161,8 +164,6 @@ def test_finished_sweep_never_loads_jax(run, tmp_path):
 
 def test_data_that_is_missing_is_prepared_once_a_corpus(run, training, monkeypatch):
     """Rows share their data; only the vocabulary's size differs in a real sweep."""
-    from transformer_ablation.data import tokens
-
     prepared = []
 
     def prepare(data, cache):
@@ -172,4 +173,41 @@ def test_data_that_is_missing_is_prepared_once_a_corpus(run, training, monkeypat
     monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: None)
     monkeypatch.setattr(tokens, "prepare", prepare)
     assert run("--rows=base,A_h1")[0] == 0
-    assert prepared == ["grammar"]
+    assert prepared == ["grammar", "grammar"]  # its hash, then whether it fits
+
+
+def test_refused_data_leave_the_workdir_as_it_was(run, training, tmp_path, monkeypatch):
+    """So that the corrected command is not one for another sweep."""
+
+    def refuse(data, cache):
+        raise VocabularyError("data.vocabulary_size: too many")
+
+    monkeypatch.setattr(tokens, "prepare", refuse)
+    code, out, error = run("--rows=base", "--config.data.vocabulary_size=50000")
+    assert (code, out, training.ran) == (2, "", [])
+    assert error.endswith("data.vocabulary_size: too many\n")
+    assert not (tmp_path / "w").exists()
+    monkeypatch.setattr(tokens, "prepare", lambda data, cache: None)
+    assert run("--rows=base")[0] == 0
+
+
+def test_sweep_that_ran_nothing_binds_no_later_one(run, training, tmp_path):
+    run("--rows=base")
+    shutil.rmtree(tmp_path / "w" / "runs")
+    assert run("--rows=base", "--config.train.log_every_steps=7")[0] == 0
+
+
+def test_broken_record_of_another_row_is_refused_first(run, training, tmp_path):
+    run("--rows=base,A_h1")
+    (tmp_path / "w/runs/A_h1/seed0/record.json").write_text('{"row')
+    training.ran.clear()
+    code, _, error = run("--rows=base", "--seeds=1")
+    assert (code, training.ran) == (2, []) and "A_h1/seed0/record.json" in error
+
+
+def test_seeds_of_one_row_are_not_asked_of_the_others(run, tmp_path):
+    run("--rows=base,A_h1")
+    run("--rows=A_h1", "--seeds=1")
+    kept = json.loads((tmp_path / "w" / "sweep.json").read_text())
+    seeds = {row["name"]: row["seeds"] for row in kept["rows"]}
+    assert seeds == {"base": [0], "A_h1": [0, 1]}

@@ -185,3 +185,29 @@ def test_status_lists_a_single_run_without_a_sweep(tmp_path, capsys):
     row = status_rows(tmp_path, capsys)["base"]
     assert row["seed"] == 4 and row["state"] == "finished"
     assert row["seconds"] == 150.0  # 20 + 100 + 30
+
+
+@pytest.mark.parametrize("out", ["", "."])
+def test_out_that_is_no_file_is_refused(workdir, out, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code = command.run(tables.COMMAND, [f"--workdir={workdir}", f"--out={out}"])
+    assert code == 2 and f"--out={out}: is " in capsys.readouterr().err
+
+
+def test_link_keeps_its_place(workdir, tmp_path):
+    target, link = tmp_path / "target.md", tmp_path / "link.md"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}", f"--out={link}"]) == 0
+    assert link.is_symlink() and "BLEU" in target.read_text()
+
+
+def test_output_that_cannot_be_written_is_one_message(workdir):
+    call = [sys.executable, "-m", "experiments.tables", f"--workdir={workdir}"]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            call, stdout=full, stderr=subprocess.PIPE, env=environment, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("cannot write the output: no space left")

@@ -54,7 +54,7 @@ def test_text_shows_every_score_of_the_record(run, workdir):
     record = read_record(workdir / "runs/base/seed0")
     code, out, _ = run()
     assert code == 0 and out.startswith("base seed 0: finished\n")
-    assert len(record["scores"]) == 4
+    assert len(record["scores"]) == 6  # PPL and two BLEUs of two splits
     for score in record["scores"]:
         shown = f"{score['split']} {score['metric']} {score['value']:.2f} "
         assert shown + f"({score['sentences']} sentences, checkpoint 150)" in out
@@ -78,7 +78,7 @@ def test_run_of_one_row_equals_that_row_of_the_sweep(folder, tmp_path):
 
 
 def test_run_without_scores_is_a_failure_with_its_reason(run, workdir):
-    """A diverged run has a result and is not run again; train fails all the same."""
+    """A diverged run is not run again, and has no result."""
     reason = "loss is nan at update 7"
     directory = workdir / "runs/base/seed0"
     update_record(directory, status="diverged", reason=reason, scores=[])
@@ -94,7 +94,7 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
     for more in (["--seed=3"], ["--config.train.seed=2"]):
         code, out, error = run(*more, "--row=unknown")
         assert (code, out) == (2, "") and error.startswith("unknown row 'unknown'")
-    from experiments import sweep
+    from experiments import sweep_runs
     from transformer_ablation.sweep.local import Outcome
 
     def launch(todo, cache):
@@ -116,7 +116,8 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
         return Outcome({each.name: "preempted" for each in todo}, {}, True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "_launch", launch)
+        patch.setattr(sweep_runs, "_launch", launch)
+        patch.setattr(sweep_runs.sweep_data, "check", lambda todo, cache: None)
         code, out, error = run("--seed=3", "--format=json")
         assert code == 1 and "1 of 1 runs have no result yet" in error
         assert json.loads(out)["seed"] == 3 and json.loads(out)["scores"] == []

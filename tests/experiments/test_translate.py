@@ -120,7 +120,7 @@ def test_lines_end_at_line_feeds_and_nowhere_else(piped):
     text = "a b\r\nc\x85d\ne\u2028f\n\x0b\x0c\x1cg\n\nlast"
     out, error, _ = piped(text.encode())
     expected = "\rb a\nd\x85c\nf\u2028e\ng\x1c\x0c\x0b\n\ntsal\n"
-    assert out == expected.encode() and error == b""
+    assert out == expected.encode() and error.startswith(b"line 1 ends in a carriage")
 
 
 @pytest.mark.parametrize(("content", "count"), [(b"", 0), (b"\n", 1), (b"\n\nx", 3)])
@@ -141,6 +141,14 @@ def test_many_lines_are_read_and_numbered_in_pieces(piped, monkeypatch):
 def test_each_line_is_answered_before_the_next_is_read(piped):
     _, _, calls = piped(b"a\nb\n", one_by_one=True)
     assert calls == [(["a"], 1, True), (["b"], 2, True)]
+
+
+def test_carriage_return_is_text_and_told_once(piped, monkeypatch):
+    """Lines end at line feeds only; who did not mean it is warned."""
+    monkeypatch.setattr(line_streams, "LINES_AT_ONCE", 1)
+    _, error, calls = piped(b"a\nb\r\nc\r\n")
+    assert [lines for lines, *_ in calls] == [["a"], ["b\r"], ["c\r"]]
+    assert error.count(b"carriage return") == 1 and error.startswith(b"line 2 ends")
 
 
 def test_undecodable_line_is_named_by_its_number(piped, monkeypatch):

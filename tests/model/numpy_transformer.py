@@ -25,12 +25,15 @@ SMALL = ModelConfig(
     d_k=7,
     d_v=5,
     positions="sinusoidal",
+    sinusoids="interleaved",
     max_length=15,
     norm="post",
+    layer_norm_epsilon=1e-6,
     tied_embeddings="all",
     scale_embeddings=True,
     compatibility="scaled_dot",
     attention_window=None,
+    projection_biases=False,
     dtype="float32",
 )
 
@@ -115,9 +118,14 @@ class NumpyTransformer:
                 row_D = row_D + self.params[f"{use}_positions"]["table"][place]
             elif self.model.positions == "sinusoidal":
                 for i in range(d_model // 2):
-                    angle = place / 10_000 ** (2 * i / d_model)
-                    row_D[2 * i] += np.sin(angle)
-                    row_D[2 * i + 1] += np.cos(angle)
+                    if self.model.sinusoids == "halves":
+                        angle = place / 10_000 ** (i / (d_model // 2 - 1))
+                        sine, cosine = i, d_model // 2 + i
+                    else:
+                        angle = place / 10_000 ** (2 * i / d_model)
+                        sine, cosine = 2 * i, 2 * i + 1
+                    row_D[sine] += np.sin(angle)
+                    row_D[cosine] += np.cos(angle)
             rows.append(row_D)
         return np.array(rows) * self.kept.sums
 
@@ -129,17 +137,30 @@ class NumpyTransformer:
                 kinds.insert(1, "cross_attention")
             for kind in kinds:
                 norm = layer[f"{kind}_residual"]["norm"]
-                y_LD = _norm(x_LD, norm) if self.model.norm == "pre" else x_LD
+                y_LD = self._norm(x_LD, norm) if self.model.norm == "pre" else x_LD
                 if kind == "feed_forward":
                     y_LD = self._feed_forward(layer[kind], y_LD)
                 else:
                     y_LD = self._attention(layer[kind], y_LD, memory_SD, name, kind, n)
                 x_LD = x_LD + y_LD * self.kept.sums
                 if self.model.norm == "post":
-                    x_LD = _norm(x_LD, norm)
+                    x_LD = self._norm(x_LD, norm)
         if self.model.norm == "pre":
-            x_LD = _norm(x_LD, self.params[f"{name}_norm"])
+            x_LD = self._norm(x_LD, self.params[f"{name}_norm"])
         return x_LD
+
+    def _norm(self, x_LD, part):
+        """Gain and bias around a row of mean 0 and (biased) variance 1."""
+        centred_LD = x_LD - x_LD.mean(axis=1, keepdims=True)
+        variance_L1 = (centred_LD**2).mean(axis=1, keepdims=True)
+        root_L1 = np.sqrt(variance_L1 + self.model.layer_norm_epsilon)
+        return centred_LD / root_L1 * part["scale"] + part["bias"]
+
+    def _linear(self, part, x_LD, columns=slice(None)):
+        """The kernel's columns, and their biases where the model has them."""
+        assert ("bias" in part) == self.model.projection_biases
+        bias = part["bias"][columns] if "bias" in part else 0.0
+        return x_LD @ part["kernel"][:, columns] + bias
 
     def _feed_forward(self, part, x_LD):
         inner, outer = part["inner"], part["outer"]
@@ -165,9 +186,9 @@ class NumpyTransformer:
         heads = []
         for h in range(model.num_heads):
             of_k, of_v = _columns(h, model.d_k), _columns(h, model.d_v)
-            q_LK = x_LD @ part["query"]["kernel"][:, of_k]
-            k_MK = memory_MD @ part["key"]["kernel"][:, of_k]
-            v_MU = memory_MD @ part["value"]["kernel"][:, of_v]
+            q_LK = self._linear(part["query"], x_LD, of_k)
+            k_MK = self._linear(part["key"], memory_MD, of_k)
+            v_MU = self._linear(part["value"], memory_MD, of_v)
             weights_LM = np.zeros((len(x_LD), len(memory_MD)))
             for place, q_K in enumerate(q_LK):
                 seen = self._seen(place, len(memory_MD), kind, stack)
@@ -176,7 +197,7 @@ class NumpyTransformer:
                 weights_LM[place, seen] = odds / odds.sum()
             self.weights[stack, kind, n, h] = weights_LM
             heads.append(weights_LM * self.kept.weights @ v_MU)
-        return np.concatenate(heads, axis=1) @ part["output"]["kernel"]
+        return self._linear(part["output"], np.concatenate(heads, axis=1))
 
     def _score(self, q_K, k_K, part, head):
         if self.model.compatibility == "additive":
@@ -187,10 +208,3 @@ class NumpyTransformer:
 
 def _columns(head, width):
     return slice(head * width, (head + 1) * width)
-
-
-def _norm(x_LD, part):
-    """Gain and bias around a row of mean 0 and (biased) variance 1."""
-    centred_LD = x_LD - x_LD.mean(axis=1, keepdims=True)
-    variance_L1 = (centred_LD**2).mean(axis=1, keepdims=True)
-    return centred_LD / np.sqrt(variance_L1 + 1e-6) * part["scale"] + part["bias"]

@@ -13,6 +13,7 @@ from tests.model.numpy_transformer import SMALL, parameter_shapes
 from transformer_ablation.config import from_mapping
 from transformer_ablation.model.accounting import (
     forward_flops,
+    paper_counts,
     parameter_counts,
     step_flops,
 )
@@ -23,6 +24,7 @@ from transformer_ablation.sweep.rows import expand
 VARIANTS = [
     {"norm": "pre", "tied_embeddings": "decoder", "num_layers": 3},
     {"positions": "learned", "tied_embeddings": "none", "compatibility": "additive"},
+    {"projection_biases": True, "num_layers": 2},
 ]
 
 
@@ -88,6 +90,46 @@ def test_base_counts_are_the_papers_arithmetic():
     # The first release's 44,138,496 without embeddings has four biases of 512 in
     # each of 18 attentions; the paper's formula has none.
     assert counts["total"] == 44_138_496 - 18 * 4 * 512 + 37_000 * 512
+
+
+# Millions of parameters that Table 3 prints; other cells are blank.
+PRINTED = {
+    "base": 65, "B_dk16": 58, "B_dk32": 60, "C_N2": 36, "C_N4": 50, "C_N8": 80,
+    "C_d256": 28, "C_d1024": 168, "C_ff1024": 53, "C_ff4096": 90, "big": 213,
+}  # fmt: skip
+
+
+def test_first_codes_count_is_every_printed_one_but_bigs():
+    counts = {
+        name: paper_counts(config.model)
+        for name, config in rows("wmt14").items()
+        if name in PRINTED
+    }
+    millions = {name: round(n["first_code"] / 1e6) for name, n in counts.items()}
+    assert {n for n in PRINTED if millions[n] != PRINTED[n]} == {"big"}
+    # The rows of the text reproduce none of the eleven.
+    text = {name: round(n["text"] / 1e6) for name, n in counts.items()}
+    assert all(text[name] != PRINTED[name] for name in PRINTED)
+
+
+def test_first_codes_count_of_base_by_hand():
+    """12 networks, 18 attentions of four square maps with biases, 30 norms."""
+    layers = 12 * (2 * 512 * 2048 + 2048 + 512) + 18 * 4 * (512 * 512 + 512)
+    layers += 30 * 2 * 512
+    assert layers == 44_138_496  # as counted in the first release
+    found = paper_counts(rows("wmt14")["base"].model)
+    assert found["first_code"] == layers + (40_960 + 32) * 512
+    assert found["text"] == layers + 37_000 * 512
+
+
+def test_biases_of_keys_narrower_than_values_by_hand():
+    """Queries and keys have h d_k biases each, values h d_v, the output d_model."""
+    plain, biased = (
+        parameter_counts(dataclasses.replace(SMALL, projection_biases=b), 29)
+        for b in (False, True)
+    )
+    per_attention = 2 * 7 + 2 * 7 + 2 * 5 + 12
+    assert biased["attention"] - plain["attention"] == 3 * per_attention
 
 
 def test_row_differences_are_the_papers_arithmetic():

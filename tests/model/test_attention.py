@@ -144,3 +144,24 @@ def test_weighted_sum_averages_each_heads_values():
         expected[b, q, h] += float(weights_BHLM[b, h, q, m]) * V_BHMU[b, h, m]
     found = weighted_sum(jnp.asarray(weights_BHLM), V_BHMU)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_attention_as_a_soft_lookup():
+    """A worked example: three keys fit the query equally, one does not at all.
+
+    Keys (1,2,0), (1,2,0), (0,0,2), (1,4,0) of values 18, 20, 22, 19; the query
+    (1,0,0) has the products 1, 1, 0, 1. With the third hidden the weights are a third
+    each, and the result is (18 + 20 + 19) / 3 = 19.
+    """
+    k_BHMK = np.array([[[[1, 2, 0], [1, 2, 0], [0, 0, 2], [1, 4, 0]]]], np.float32)
+    v_BHMU = np.array([[[[18], [20], [22], [19]]]], np.float32)
+    q_BLHK = np.array([[[[1, 0, 0]]]], np.float32)
+    scores_BHLM = np.asarray(dot_scores(q_BLHK, k_BHMK))
+    np.testing.assert_array_equal(scores_BHLM[0, 0, 0], [1, 1, 0, 1])
+    hard_BHLM = attention_weights(scores_BHLM, scores_BHLM > 0)
+    np.testing.assert_allclose(hard_BHLM[0, 0, 0], [1 / 3, 1 / 3, 0, 1 / 3], rtol=1e-6)
+    found = np.asarray(weighted_sum(hard_BHLM, v_BHMU))
+    np.testing.assert_allclose(found[0, 0, 0], [19], rtol=1e-6)
+    # Softly, with nothing hidden, the third takes 1 part in 1 + 3e.
+    soft_BHLM = attention_weights(scores_BHLM, np.ones_like(scores_BHLM, bool))
+    assert soft_BHLM[0, 0, 0, 2] == pytest.approx(1 / (1 + 3 * np.e), rel=1e-6)

@@ -33,6 +33,14 @@ def test_sinusoids_are_the_papers_by_hand():
     np.testing.assert_allclose(sinusoidal_table(4, 4), expected, rtol=0, atol=7e-8)
 
 
+def test_halves_are_the_first_codes_by_hand():
+    """d_model = 6: sines, then cosines, of pos, pos / 100 and pos / 10,000."""
+    angles = [2.0, 0.02, 0.0002]
+    expected = [*np.sin(angles), *np.cos(angles)]
+    row_D = sinusoidal_table(3, 6, "halves")[2]
+    np.testing.assert_allclose(row_D, expected, rtol=0, atol=7e-8)
+
+
 @pytest.mark.parametrize("d_model, i", [(512, 0), (512, 100), (512, 255), (6, 2)])
 def test_wavelengths_are_a_geometric_progression_of_10000(d_model, i):
     """Also far out, where an angle computed in float32 is off by 3e-5."""

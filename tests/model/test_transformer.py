@@ -39,6 +39,7 @@ CASES = {
         "tied_embeddings": "none",
         "compatibility": "additive",
         "attention_window": 2,
+        "projection_biases": True,
     },
     "post_learned_additive_3": {
         "num_layers": 3,
@@ -53,10 +54,16 @@ CASES = {
         "compatibility": "dot",
         "attention_window": 2,
     },
-    "pre_sinusoidal_4": {
+    "pre_halves_4": {
         "norm": "pre",
+        "sinusoids": "halves",
         "attention_window": 4,
         "scale_embeddings": False,
+    },
+    "post_halves_biases": {
+        "sinusoids": "halves",
+        "projection_biases": True,
+        "layer_norm_epsilon": 0.1,
     },
 }
 SOURCE_LENGTHS, TARGET_LENGTHS = (6, 4, 1, 3), (5, 8, 2, 1)

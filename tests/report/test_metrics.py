@@ -1,5 +1,6 @@
 """Metrics: one value a step in the file and in TensorBoard, also after a kill."""
 
+import errno
 import json
 import math
 import os
@@ -171,3 +172,16 @@ def test_close_twice_is_harmless(tmp_path):
     writer.close()
     writer.close()
     assert os.path.getsize(tmp_path / "metrics.jsonl") == 0
+
+
+def test_full_disk_that_ends_tensorboards_thread_is_an_error(tmp_path):
+    """Without a reader of its queue, writing would wait for ever once it is full."""
+    writer = MetricWriter(tmp_path)
+    worker = writer.board.file_writer.event_writer._worker
+    worker.stop()
+    with pytest.raises(OSError) as error:
+        writer.write(1, {"train/loss": 1.0}, 0.0)
+    assert error.value.errno == errno.ENOSPC and error.value.filename == str(tmp_path)
+    with pytest.raises(OSError):
+        writer.close()
+    writer.close()  # has been closed

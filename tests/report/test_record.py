@@ -19,6 +19,7 @@ from transformer_ablation.report.record import (
     read_records,
     read_sweep,
     run_directory,
+    this_process,
     update_record,
     write_record,
     write_sweep,
@@ -50,7 +51,8 @@ def test_new_record_has_every_key_and_unknown_is_null():
     record = fresh(parameters={"total": 5})
     assert set(record) == KEYS
     assert record["status"] == "pending"
-    assert record["process"] == {"host": socket.gethostname(), "pid": os.getpid()}
+    process = record["process"]
+    assert (process["host"], process["pid"]) == (socket.gethostname(), os.getpid())
     assert record["parameters"] == {"total": 5}
     for key in ("reason", "commit", "device", "flops", "data", "step"):
         assert record[key] is None
@@ -239,3 +241,37 @@ def test_running_record_of_another_machine_is_believed():
 def test_finished_record_stays_finished_when_its_process_has_ended():
     record = {**running(socket.gethostname(), 2**22 + 1), "status": "finished"}
     assert live_status(record) == "finished"
+
+
+def test_process_number_given_to_another_process_is_interrupted():
+    record = running(socket.gethostname(), os.getpid())
+    record["process"] = this_process()
+    assert live_status(record) == "running"
+    record["process"]["started"] = "1"  # another start: another process
+    assert live_status(record) == "interrupted"
+
+
+def test_copy_that_was_put_aside_is_no_record(tmp_path):
+    record = written.record(written.sweep_row("base", {}))
+    write_record(tmp_path / "runs/base/seed0", record)
+    (tmp_path / "runs/base/seed0.bak").mkdir()
+    (tmp_path / "runs/base/seed0.bak/record.json").write_text("{")
+    assert [r["seed"] for r in read_records(tmp_path)] == [0]
+
+
+def test_record_whose_config_lacks_a_section_is_refused(tmp_path):
+    record = written.record(written.sweep_row("base", {}))
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({**record, "config": {}}))
+    with pytest.raises(RecordError, match="record.json: config lacks model"):
+        read_record(tmp_path)
+    path.write_text(json.dumps({**record, "config": {**record["config"], "data": 3}}))
+    with pytest.raises(RecordError, match="config.data must be a JSON object"):
+        read_record(tmp_path)
+
+
+def test_sweep_whose_config_lacks_a_section_is_refused(tmp_path):
+    sweep = written.sweep(written.paper_rows())
+    (tmp_path / "sweep.json").write_text(json.dumps({**sweep, "config": {}}))
+    with pytest.raises(RecordError, match="sweep.json: config lacks model"):
+        read_sweep(tmp_path)

@@ -148,7 +148,8 @@ def test_seeds_give_mean_and_sample_standard_deviation():
     assert found["base"].bleu.mean == 22.0
     # Squared distances 4 + 1 + 9 over n - 1 = 2.
     assert found["base"].bleu.deviation == pytest.approx(math.sqrt(7))
-    assert found["A_h1"].deltas["bleu"] == -3.5  # 18.5 - 22
+    # Over the two seeds that both have: 18 - 20 and 19 - 21, not 18.5 - 22.
+    assert found["A_h1"].deltas["bleu"] == -2.0
     assert found["B_dk16"].bleu.deviation is None
     markdown = render(table, "markdown")
     assert markdown_row(markdown, "base")["BLEU dev"] == "22.0 ± 2.6"
@@ -382,7 +383,7 @@ def test_notes_say_what_was_scored_and_how():
     assert f"hash {written.VOCABULARY[:12]}" in text
     assert "not comparable with the PPL of another vocabulary" in text
     assert f"sacreBLEU signature {written.SIGNATURE}; beam 4" in text
-    assert "length penalty alpha 0.6, at most source + 50 pieces" in text
+    assert "length penalty wu2016 with alpha 0.6, at most source + 50 pieces" in text
     assert "2 hypotheses hit the length cap" in text
     assert "one checkpoint, without averaging" in text
     assert "Device: 1 x cpu" in text and "0123456789ab" in text
@@ -462,3 +463,173 @@ def test_numbers_are_rounded_for_people():
     assert millions({"total": 167_976_960}) == "168"
     assert millions({"total": 420_736}) == "0.42"
     assert millions(None) == ""
+
+
+# Millions by two ways of counting; not the real ones, to see which is compared.
+COUNTS = {
+    "base": {"first_code": 65_400_000, "text": 63_000_000},
+    "B_dk16": {"first_code": 58_000_000, "text": 58_400_000},
+    "C_N2": {"first_code": 36_600_000, "text": 36_600_000},
+}
+
+
+def counted_rows(**base):
+    rows = written.paper_rows([*COUNTS, "A_h1"])
+    for row in rows:
+        row["paper_counts"] = COUNTS.get(row["name"])
+    sweep = written.sweep(rows)
+    sweep["config"]["model"].update(base)
+    return sweep, [written.scored(row, 5.0, 25.0) for row in rows]
+
+
+def test_counts_are_compared_with_the_printed_ones():
+    sweep, records = counted_rows()
+    text = " ".join(render(build_table(sweep, records), "text").split())
+    assert (
+        "base 65.4 (printed 65), B_dk16 58.0 (printed 58), C_N2 36.6 (printed 36)"
+        in (text)
+    )
+    assert "Rounded, 2 of the 3 printed counts come out" in text
+    assert "with the text's 37,000 rows 1. Unexplained: C_N2." in text
+    found = as_rows(sweep, records)
+    assert found["base"]["paper_counts"] == COUNTS["base"]
+    assert found["A_h1"]["paper_counts"] is None
+
+
+def test_counts_are_left_out_where_rows_have_other_sizes():
+    """The printed counts are no one's but the paper's sizes'."""
+    markdown = render(build_table(*counted_rows(d_ff=1024)), "markdown")
+    assert "first code" not in markdown and "printed" not in markdown
+
+
+def test_a_choice_that_is_not_the_papers_is_named():
+    sweep, records = counted_rows()
+    sweep["config"]["model"]["norm"] = "pre"
+    text = render(build_table(sweep, records), "text")
+    assert "model.norm pre (paper: post)" in " ".join(text.split())
+
+
+def test_single_and_averaged_scores_stand_side_by_side():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 25.0) for row in rows]
+    steps = [96_000, 98_000, 100_000]
+    records[0]["scores"] += [
+        written.bleu_score(26.25, steps),
+        written.ppl_score(4.75, steps),
+        written.bleu_score(99.0, steps, beam_size=1),  # decoded otherwise
+        written.bleu_score(98.0, steps[1:]),  # of fewer
+    ]
+    table = build_table(written.sweep(rows), records)
+    base = markdown_row(render(table, "markdown"), "base")
+    assert (base["BLEU dev"], base["BLEU averaged"]) == ("25.0", "26.2 (3)")
+    assert base["PPL dev"] == "5.00"
+    assert markdown_row(render(table, "markdown"), "A_h1")["BLEU averaged"] == ""
+    text = " ".join(render(table, "text").split())
+    assert "Every other score is of one checkpoint, without averaging." in text
+    assert "base/seed0: the average of 3 checkpoints (96000, 98000, 100000)" in text, (
+        text
+    )
+    found = as_rows(written.sweep(rows), records)
+    assert found["base"]["bleu_averaged"] == 26.25
+    assert found["base"]["averaged_steps"] == {"0": steps}
+    # Differences are those of the single checkpoint.
+    assert found["A_h1"]["deltas"]["bleu"] == 0.0
+
+
+def test_each_bleu_is_shown_under_its_own_name_only():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 25.0) for row in rows]
+    for record, value in zip(records, (26.5, 26.0, 27.25), strict=True):
+        entry = written.bleu_score(value)
+        entry |= {"metric": "bleu_paper", "signature": "moses-de|tok:none"}
+        record["scores"].append(entry)
+    sweep = written.sweep(rows)
+    paper = build_table(sweep, records, metric="bleu_paper")
+    base = markdown_row(render(paper, "markdown"), "B_dk16")
+    assert (base["paper-BLEU dev"], base["Δpaper-BLEU"]) == ("27.2", "+0.8")
+    assert "BLEU dev" not in base and "25.0" not in render(paper, "markdown")
+    assert "not comparable with sacreBLEU" in render(paper, "markdown")
+    (row, *_) = json.loads(render(paper, "json"))["rows"]
+    assert row["bleu_paper"] == 26.5 and "bleu" not in row
+    plain = render(build_table(sweep, records), "markdown")
+    assert "paper-BLEU" not in plain and "26.5" not in plain
+
+
+def test_differences_are_over_the_seeds_that_both_rows_have():
+    """Base has seeds 0 and 1, A_h1 only 0, B_dk16 only 2."""
+    rows = three_rows()
+    records = [
+        written.scored(rows[0], 5.0, 20.0, seed=0),
+        written.scored(rows[0], 7.0, 10.0, seed=1),
+        written.scored(rows[1], 7.0, 22.0, seed=0),
+        written.scored(rows[2], 9.0, 9.0, seed=2),
+    ]
+    table = build_table(written.sweep(rows, (0,)), records)
+    found = {row.name: row for row in table.rows}
+    assert found["A_h1"].deltas["ppl"] == 2.0  # 7 - 5, not 7 - 6
+    assert found["A_h1"].deltas["bleu"] == 2.0  # 22 - 20, not 22 - 15
+    assert found["B_dk16"].deltas["bleu"] is None
+    text = " ".join(render(table, "text").split())
+    assert "shares with base: A_h1: seed 0; B_dk16: none, so blank." in text
+
+
+def test_seeds_of_one_row_are_not_pending_in_another():
+    rows = three_rows()
+    for row, seeds in zip(rows, ([0], [0, 1], [0]), strict=True):
+        row["seeds"] = seeds
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    table = build_table(written.sweep(rows, (0, 1)), records)
+    states = {row.name: [run.state for run in row.runs] for row in table.rows}
+    assert states == {
+        "base": ["finished"],
+        "A_h1": ["finished", "pending"],
+        "B_dk16": ["finished"],
+    }
+
+
+def test_note_of_ppl_speaks_of_bases_vocabulary():
+    rows = written.paper_rows(("base",))
+    other = written.sweep_row("A_small", {"data.vocabulary_size": 500}, "V")
+    records = [written.scored(other, 4.0, 19.0), written.scored(rows[0], 5.0, 20.0)]
+    records[0]["data"]["vocabulary_hash"] = "77" * 32
+    records[0]["scores"][0]["target_tokens"] = 99_999
+    text = render(build_table(written.sweep([*rows, other]), records), "text")
+    text = " ".join(text.split())
+    assert "81,234 target pieces, per subword piece of this vocabulary (37,000" in text
+    assert "99,999" not in text and "7777" not in text
+
+
+def test_every_field_compared_with_the_papers_is_bases_own():
+    """The lists in columns.py are those of configs/base.py, and miss no choice."""
+    from configs import base
+    from transformer_ablation.report import columns
+
+    known = {**columns.PAPER_SETTING, **columns.PAPER_CHOICES, **columns.OUR_CHOICES}
+    mapping = columns.flatten(base.get_config().to_dict())
+    assert {path: mapping[path] for path in known} == known
+    sections = ("model.", "regularization.", "optimizer.", "decode.")
+    left_out = {
+        "model.max_length",  # of the learned positions alone
+        "model.dtype",
+        "optimizer.accumulation_steps",
+        "decode.sentences_per_batch",
+    }
+    assert {p for p in mapping if p.startswith(sections)} - left_out <= set(known)
+
+
+def test_cost_by_the_papers_rule_is_time_times_devices_times_rate():
+    """12 hours on 8 P100 of 9.5 TFLOP/s are the 3.3e18 that the paper prints."""
+    rows = written.paper_rows(("base",))
+    hours = {"compile": 3600.0, "train": 11 * 3600.0, "evaluate": 999.0}
+    device = {"kind": "P100", "count": 8, "platform": "gpu"}
+    record = written.scored(rows[0], 5.0, 25.0, seconds=hours, device=device)
+    table = build_table(written.sweep(rows), [record], rate=9.5e12)
+    row = markdown_row(render(table, "markdown"), "base")
+    assert row["cost FLOPs"] == "3.3e+18"
+    (found,) = json.loads(render(table, "json"))["rows"]
+    assert found["flops"]["papers_rule"] == pytest.approx(3.2832e18)
+    assert found["flops"]["training"] == 1_000_000
+    without = build_table(written.sweep(rows), [record])
+    assert "cost" not in render(without, "markdown")
+    (found,) = json.loads(render(without, "json"))["rows"]
+    assert found["flops"]["papers_rule"] is None

@@ -36,6 +36,7 @@ BASE: dict[str, dict[str, Any]] = {
     "train": {"steps": 100_000, "seed": 0},
     "decode": {
         "beam_size": 4,
+        "length_penalty": "wu2016",
         "length_penalty_alpha": 0.6,
         "extra_length": 50,
         "average_checkpoints": 1,
@@ -148,7 +149,12 @@ def ppl_score(value, steps=(100_000,), split="validation") -> dict[str, Any]:
 
 
 def bleu_score(value, steps=(100_000,), split="validation", **decode) -> dict:
-    settings = {"beam_size": 4, "length_penalty_alpha": 0.6, "extra_length": 50}
+    settings = {
+        "beam_size": 4,
+        "length_penalty": "wu2016",
+        "length_penalty_alpha": 0.6,
+        "extra_length": 50,
+    }
     return {
         "split": split,
         "metric": "bleu",

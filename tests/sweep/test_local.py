@@ -70,7 +70,7 @@ def launch(todo, run_one, **kwargs):
         todo,
         run_one,
         read_record=read_record,
-        mark_failed=lambda run, reason: write_record(run, "failed", reason),
+        mark_stopped=write_record,
         reporter=kwargs.pop("reporter", None) or Reporter(stream=io.StringIO()),
         **kwargs,
     )
@@ -106,7 +106,7 @@ def test_second_launch_runs_nothing_and_touches_no_file(make, tmp_path):
     again = Trainer()
     outcome = launch(make(), again)
     assert again.ran == []
-    assert set(outcome.states.values()) == {"skipped"} and outcome.left == 0
+    assert set(outcome.states.values()) == {"finished"} and outcome.complete
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")} == before
 
 
@@ -127,15 +127,70 @@ def test_failing_run_is_recorded_and_the_sweep_goes_on(make):
 def test_failed_and_interrupted_runs_are_tried_again(make):
     launch(make(), Trainer(small=fail, wide=lambda run, stop: "preempted"))
     again = Trainer()
-    assert launch(make(), again).left == 0
+    assert launch(make(), again).complete
     assert again.ran == ["small seed 0", "wide seed 0"]
 
 
-def test_diverged_run_is_a_result_and_not_repeated(make):
-    assert launch(make(), Trainer(wide=lambda run, stop: "diverged")).left == 0
+def test_diverged_run_is_not_repeated_and_has_no_result(make):
+    outcome = launch(make(), Trainer(wide=lambda run, stop: "diverged"))
     again = Trainer()
-    launch(make(), again)
+    repeated = launch(make(), again)
     assert again.ran == []
+    for each in (outcome, repeated):
+        assert (each.left, each.diverged, each.complete) == (0, 1, False)
+        assert "1 of 3 runs diverged and would do so again" in each.message()
+        assert "same command" not in each.message()
+
+
+def test_interrupting_at_once_marks_the_run_preempted(make):
+    def interrupt(run, stop):
+        write_record(run, "running", None)
+        raise KeyboardInterrupt
+
+    todo = make()
+    outcome = launch(todo, Trainer(small=interrupt))
+    assert outcome.interrupted and outcome.states["small seed 0"] == "preempted"
+    record = read_record(todo[1].directory)
+    assert record["status"] == "preempted" and "interrupted" in record["reason"]
+
+
+class Closed(io.StringIO):
+    """A stream whose reader has gone after some lines."""
+
+    def __init__(self, lines, error):
+        super().__init__()
+        self.left, self.error = lines, error
+
+    def write(self, text):
+        if self.left <= 0:
+            raise self.error
+        self.left -= 1
+        return len(text)
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(5, "Input/output error"), ValueError("closed")]
+)
+def test_a_reader_that_goes_away_ends_no_run(make, error):
+    """Each line is a write of its text and one of its end."""
+    reporter = Reporter(stream=Closed(2, error), every_seconds=0.0)
+    trainer = Trainer()
+    outcome = launch(make(), trainer, reporter=reporter)
+    assert outcome.complete and len(trainer.ran) == 3
+
+
+def test_workdir_that_is_a_file_is_refused(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    message = "file: is a file; name a folder"
+    with pytest.raises(runs.SweepError, match=message), local.locked(path):
+        pass
+
+
+@pytest.mark.parametrize("text", ["1_0", "0-3", "a", "", "1,,2", "-1", "9" * 30, "٣"])
+def test_seeds_that_are_no_plain_numbers_are_refused(text):
+    with pytest.raises(runs.SweepError, match="must be whole numbers"):
+        runs.parse_seeds(text, 0)
 
 
 def test_folder_of_another_run_is_refused_before_anything_starts(make, tmp_path):

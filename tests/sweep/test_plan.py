@@ -19,6 +19,7 @@ def plan(tiny_config):
         expand(tiny_config, [BASE, LONG]),
         [0, 1],
         parameter_counts=lambda model, size: {"embedding": size, "total": 1000},
+        paper_counts=lambda model: {"first_code": model.d_model, "text": 7},
         step_flops=lambda config: 50,
         flops_per_second=10,
         state_of=lambda item, seed: states.get((item.row.name, seed), "pending"),

@@ -85,6 +85,39 @@ def test_newest_are_kept(opened, keeping, tmp_path):
     assert kept == {"10", "11"}
 
 
+def test_checkpoint_of_a_stop_is_kept_until_the_next_only(opened, keeping):
+    """Every fourth and the last, 10, are asked for; a stop came after 6."""
+    changes = {"train.checkpoint_every_steps": 4, "train.steps": 10}
+    config = configs.replace(keeping(2), changes)
+    checkpoints = opened(config)
+    save(checkpoints, config, 4)
+    save(checkpoints, config, 6)
+    assert (checkpoints.steps(), checkpoints.regular()) == ([4, 6], [4])
+    again = opened(config)
+    save(again, config, 8)
+    assert (again.steps(), again.regular()) == ([4, 8], [4, 8])
+    save(again, config, 10)
+    assert again.steps() == [8, 10]
+
+
+def test_reader_deletes_nothing(opened, keeping):
+    save(opened(keeping(3)), keeping(3), 8, 9, 10)
+    reader = opened(keeping(1))
+    assert reader.steps() == [8, 9, 10]
+    reader.close()
+    assert opened(keeping(1)).steps() == [8, 9, 10]
+
+
+def test_damaged_step_is_set_aside_and_can_be_made_again(opened, config, tmp_path):
+    checkpoints = opened(config)
+    save(checkpoints, config, 7, 8)
+    place = checkpoints.set_aside(8)
+    assert place == tmp_path / "damaged_checkpoints" / "8" and place.is_dir()
+    assert checkpoints.steps() == [7]
+    save(checkpoints, config, 8)
+    assert checkpoints.steps() == [7, 8]
+
+
 def test_restored_state_is_the_saved_one_in_tree_type_and_bits(opened, config):
     saved = state_at(7, config)
     save(opened(config), config, 7)

@@ -31,6 +31,7 @@ SETTINGS = {
     "data.max_train_length": 6,
     "data.length_buckets": 1,
     "data.tokens_per_batch": 5 * 7,
+    "train.checkpoint_every_steps": 1,
 }
 WITHOUT = Rates(0.05, 0.1, 0.0, 0.0, 0.0)
 WITH = Rates(0.05, 0.1, 0.3, 0.2, 0.25)

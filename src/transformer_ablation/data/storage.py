@@ -116,7 +116,9 @@ def _stamp(path: Path, digest: bool) -> dict:
 
 def _disk_full(folder: Path, error: BaseException) -> OSError | None:
     """The plain error of a full disk where a library hides it behind its own."""
-    if isinstance(error, OSError) or not isinstance(error, Exception):
+    if not isinstance(error, Exception):
+        return None
+    if isinstance(error, OSError) and error.errno and error.filename:
         return None
     if shutil.disk_usage(folder.parent).free > 2**20:
         return None

@@ -37,6 +37,7 @@ class BeamSettings(NamedTuple):
     alpha: float
     max_length: int
     n_best: int = 1
+    penalty: str = "wu2016"
 
 
 class Hypotheses(NamedTuple):
@@ -95,7 +96,7 @@ def beam_search(
         logits_BCV, cache = step(state.cache, state.last_BC, state.position)
         log_BCV = state.log_BC[:, :, None] + _log_probabilities(logits_BCV)
         state = _advance(state._replace(cache=cache), log_BCV, reorder, settings)
-        state = _cut_at_cap(state, cap_B, settings.alpha)
+        state = _cut_at_cap(state, cap_B, settings)
         return _close_decided(state, cap_B, settings)
 
     def cond(state: _State) -> jax.Array:
@@ -140,7 +141,7 @@ def _advance(
     first = slice(0, beam)
     ended_BC = jnp.where(ends_BK[:, first], log_BK[:, first], NEVER)
     done = _merge(
-        state.done, tokens_BKT[:, first], ended_BC, length, settings.alpha, cut=False
+        state.done, tokens_BKT[:, first], ended_BC, length, settings, cut=False
     )
 
     log_BC, place_BC = lax.top_k(jnp.where(ends_BK, NEVER, log_BK), beam)
@@ -173,7 +174,7 @@ def _merge(
     tokens_BCT: jax.Array,
     log_BC: jax.Array,
     length: jax.Array,
-    alpha: float,
+    settings: BeamSettings,
     *,
     cut: bool,
 ) -> _Done:
@@ -182,7 +183,8 @@ def _merge(
     Cut ones arrive once a sentence, equally long and in order of probability,
     so their order among themselves is the order in which they come.
     """
-    score_BC = jnp.where(log_BC > NEVER / 2, log_BC / length_penalty(length, alpha), 0)
+    penalty = length_penalty(length, settings.alpha, settings.penalty)
+    score_BC = jnp.where(log_BC > NEVER / 2, log_BC / penalty, 0)
     score_BC = jnp.where(log_BC > NEVER / 2, score_BC, NEVER)
     new = _Done(tokens_BCT, score_BC, log_BC, jnp.full(log_BC.shape, cut))
     both = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=1), done, new)
@@ -192,11 +194,13 @@ def _merge(
     return jax.tree.map(lambda x: _gather(x, best_BC), both)
 
 
-def _cut_at_cap(state: _State, cap_B: jax.Array, alpha: float) -> _State:
+def _cut_at_cap(state: _State, cap_B: jax.Array, settings: BeamSettings) -> _State:
     """Sentences at their cap: what lives is cut, and nothing lives on."""
     at_cap_B1 = (state.position >= cap_B)[:, None]
     cut_BC = jnp.where(at_cap_B1, state.log_BC, NEVER)
-    done = _merge(state.done, state.tokens_BCT, cut_BC, state.position, alpha, cut=True)
+    done = _merge(
+        state.done, state.tokens_BCT, cut_BC, state.position, settings, cut=True
+    )
     return state._replace(done=done, log_BC=jnp.where(at_cap_B1, NEVER, state.log_BC))
 
 
@@ -214,7 +218,11 @@ def _can_improve(state: _State, cap_B: jax.Array, settings: BeamSettings) -> jax
     if settings.beam_size == 1:
         return lives_B & (worst_B <= NEVER / 2)
     bound_B = best_reachable_score(
-        jnp.where(lives_B, best_live_B, 0.0), state.position + 1, cap_B, settings.alpha
+        jnp.where(lives_B, best_live_B, 0.0),
+        state.position + 1,
+        cap_B,
+        settings.alpha,
+        settings.penalty,
     )
     return lives_B & (bound_B > worst_B)
 

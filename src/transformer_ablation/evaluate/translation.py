@@ -86,6 +86,7 @@ def _make_search(
         alpha=config.length_penalty_alpha,
         max_length=source_length + config.extra_length,
         n_best=n_best,
+        penalty=config.length_penalty,
     )
 
     def search(params: Any, batch: Any) -> Hypotheses:

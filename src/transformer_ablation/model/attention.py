@@ -99,7 +99,8 @@ def weighted_sum(weights_BHLM, v_BHMU):
 class MultiHeadAttention(nn.Module):
     """Heads of their own ``d_k`` and ``d_v``, concatenated and projected (3.2.2).
 
-    The four projections have no biases, as in the paper's formula.
+    The paper's formula has no biases; ``projection_biases`` adds them to all four
+    projections, as the authors' first code does.
     """
 
     config: ModelConfig
@@ -108,7 +109,7 @@ class MultiHeadAttention(nn.Module):
         config = self.config
         dense = functools.partial(
             nn.Dense,
-            use_bias=False,
+            use_bias=config.projection_biases,
             dtype=jnp.dtype(config.dtype),
             kernel_init=nn.initializers.xavier_uniform(),
         )

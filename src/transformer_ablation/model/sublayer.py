@@ -9,13 +9,11 @@ import jax.numpy as jnp
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
 
-LAYER_NORM_EPSILON = 1e-6  # not in the paper; its first code's value
-
 
 def layer_norm(config: ModelConfig, name: str | None = None) -> nn.LayerNorm:
     """Layer normalisation with gain and bias, statistics in float32."""
     return nn.LayerNorm(
-        epsilon=LAYER_NORM_EPSILON,
+        epsilon=config.layer_norm_epsilon,
         dtype=jnp.dtype(config.dtype),
         name=name,
     )

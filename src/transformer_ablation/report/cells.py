@@ -84,20 +84,36 @@ def result_columns(table: Table) -> list[Column]:
     mark = ["" if r.ppl_comparable else " †" for r in rows]
     ppl = [measured(r.ppl, 2) + m for r, m in zip(rows, mark, strict=True)]
     add("PPL", "dev", ppl, always=True)
-    add("BLEU", "dev", [measured(r.bleu, 1) for r in rows], always=True)
-    add("BLEU", "test", [measured(r.bleu_test, 1) for r in rows])
+    bleu = "BLEU" if table.metric == "bleu" else "paper-BLEU"
+    add(bleu, "dev", [measured(r.bleu, 1) for r in rows], always=True)
+    add(bleu, "averaged", [_averaged(r) for r in rows])
+    add(bleu, "test", [measured(r.bleu_test, 1) for r in rows])
     add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows])
-    add("", "ΔBLEU", [_delta(r, "bleu", 1) for r in rows])
+    add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows])
     add("params", "×10⁶", [millions(r.parameters) for r in rows])
     if table.has_paper:
         add("paper", "PPL", [number(r.paper["ppl"], 2) for r in rows])
         add("paper", "BLEU", [number(r.paper["bleu"], 1) for r in rows])
         add("paper", "ΔPPL", [_delta(r, "paper_ppl", 2) for r in rows])
         add("paper", "ΔBLEU", [_delta(r, "paper_bleu", 1) for r in rows])
+    if table.rate is not None:
+        add("cost", "FLOPs", [_cost(r, table.rate) for r in rows], always=True)
     states = [state_cell(r) for r in rows]
     if any(states):
         columns.append(Column("", "state", states, left=True))
     return columns
+
+
+def _cost(row: TableRow, rate: float) -> str:
+    seconds = row.device_seconds
+    return "" if seconds is None else f"{seconds * rate:.1e}"
+
+
+def _averaged(row: TableRow) -> str:
+    """``26.3 (5)``: BLEU and of how many checkpoints."""
+    counts = dict.fromkeys(str(len(steps)) for steps in row.averaged_steps.values())
+    text = measured(row.averaged, 1)
+    return f"{text} ({'/'.join(counts)})" if text else ""
 
 
 def _delta(row: TableRow, quantity: str, decimals: int) -> str:

@@ -38,6 +38,38 @@ PAPER_SETTING = {
     "train.steps": 100_000,
 }
 
+# What else the paper's text says of the model and its training (sections 3 and 5).
+PAPER_CHOICES = {
+    "model.architecture": "transformer",
+    "model.positions": "sinusoidal",
+    "model.sinusoids": "interleaved",
+    "model.norm": "post",
+    "model.tied_embeddings": "all",
+    "model.scale_embeddings": True,
+    "model.compatibility": "scaled_dot",
+    "model.attention_window": None,
+    "model.projection_biases": False,
+    "regularization.attention_dropout_rate": 0.0,
+    "regularization.activation_dropout_rate": 0.0,
+    "optimizer.learning_rate_scale": 1.0,
+    "optimizer.beta1": 0.9,
+    "optimizer.beta2": 0.98,
+    "optimizer.epsilon": 1e-9,
+    "optimizer.clip_norm": None,
+    "decode.beam_size": 4,
+    "decode.length_penalty": "wu2016",
+    "decode.length_penalty_alpha": 0.6,
+    "decode.extra_length": 50,
+    "decode.average_checkpoints": 1,
+}
+
+# What the text leaves open, as this project's configs/base.py has it.
+OUR_CHOICES = {
+    "model.layer_norm_epsilon": 1e-6,
+    "regularization.label_smoothing_convention": "all_classes",
+    "data.max_train_length": 255,
+}
+
 # Fields that are another run of the same row, or another place of the same data.
 NOT_OF_THE_ROW = ("train.seed", "data.directory")
 
@@ -119,10 +151,20 @@ def _phrase(path: str, old: str, new: str) -> str:
 
 
 def setting_differences(base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """``{field: (the paper's value, base's value)}`` where base is not the paper's."""
+    """``{field: (its value there, base's value)}`` where base is not the paper's.
+
+    Of what the paper does not say, ``OUR_CHOICES`` is what base is compared with.
+    """
     here = flatten(base)
+    known = {**PAPER_SETTING, **PAPER_CHOICES, **OUR_CHOICES}
     return {
-        path: (value, here.get(path))
-        for path, value in PAPER_SETTING.items()
-        if here.get(path) != value
+        path: (value, here[path])
+        for path, value in known.items()
+        if path in here and here[path] != value
     }
+
+
+def counts_as_the_paper(base: Mapping[str, Any]) -> bool:
+    """Whether rows derived from this base have the sizes of the paper's rows."""
+    differing = setting_differences(base)
+    return not any(path.startswith("model.") for path in differing)

@@ -10,7 +10,12 @@ from typing import Any
 
 from transformer_ablation.report.columns import NOT_OF_THE_ROW, flatten, row_differences
 
-DECODE_FIELDS = ("beam_size", "length_penalty_alpha", "extra_length")
+DECODE_FIELDS = (
+    "beam_size",
+    "length_penalty",
+    "length_penalty_alpha",
+    "extra_length",
+)
 
 
 class TableError(ValueError):
@@ -43,9 +48,35 @@ def select_score(
     return next((s for s in reversed(known) if s["steps"][-1] == latest), None)
 
 
+def select_averaged(
+    record: Mapping[str, Any], split: str | None, metric: str
+) -> dict[str, Any] | None:
+    """The run's score of more checkpoints than its config averages, or None.
+
+    Otherwise decoded as its config says. Of several it is that of the most
+    checkpoints, of those the latest, and of those the last one made.
+    """
+    decode = record["config"]["decode"]
+    found = [
+        s
+        for s in record["scores"]
+        if s["split"] == split
+        and s["metric"] == metric
+        and s["value"] is not None
+        and len(s["steps"]) > decode["average_checkpoints"]
+        and _decoded_as_configured(decode, s)
+    ]
+    order = [(len(s["steps"]), s["steps"][-1], i) for i, s in enumerate(found)]
+    return found[max(order)[-1]] if found else None
+
+
 def _as_configured(decode: Mapping[str, Any], score: Mapping[str, Any]) -> bool:
     if not score["steps"] or len(score["steps"]) != decode["average_checkpoints"]:
         return False
+    return _decoded_as_configured(decode, score)
+
+
+def _decoded_as_configured(decode: Mapping[str, Any], score: Mapping[str, Any]) -> bool:
     used = score["decode"] or {}
     return all(used[f] == decode[f] for f in DECODE_FIELDS if f in used)
 
@@ -132,7 +163,7 @@ def check_scores(
     problems += _mixed_in_groups(
         "sacreBLEU signature",
         chosen,
-        group=lambda r, s: s["metric"] == "bleu" and s["split"],
+        group=lambda r, s: s["metric"] != "ppl" and (s["metric"], s["split"]),
         value=lambda r, s: s["signature"],
         remedy="score the rows with one version and setting of sacreBLEU",
     )

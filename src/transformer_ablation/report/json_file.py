@@ -19,7 +19,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8 text whole or not at all: the old file stays until the end."""
+    """Writes UTF-8 text whole or not at all: the old file stays until the end.
+
+    A link keeps its place: the file behind it is replaced.
+    """
+    path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

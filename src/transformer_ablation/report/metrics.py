@@ -4,6 +4,7 @@ A line of ``metrics.jsonl`` is one value: ``{"step", "tag", "value", "seconds"}`
 null where the value is not finite. Tags are ``<split>/<quantity>``.
 """
 
+import errno
 import json
 import math
 import os
@@ -17,6 +18,8 @@ from transformer_ablation.report.json_file import write_text
 METRICS_FILE = "metrics.jsonl"
 TAG = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 TAIL_BYTES = 1 << 16
+# Events that TensorBoard's thread may be behind; beyond them, writing would wait.
+QUEUE = 10_000
 KEYS = ("step", "tag", "value", "seconds")
 
 
@@ -51,6 +54,7 @@ class MetricWriter:
             purge_step=first if old else None,
             filename_suffix=f".{len(old):04d}",
             flush_secs=10,
+            max_queue=QUEUE,
         )
         self._replay([e for e in kept if (e["tag"], e["step"]) not in shown])
 
@@ -74,21 +78,40 @@ class MetricWriter:
             number = float(value)
             entry = {"step": int(step), "tag": tag, "value": number}
             self._file.write(_line({**entry, "seconds": float(seconds)}))
-            self._board.add_scalar(tag, number, int(step))
+            self._add(tag, number, int(step))
         self._file.flush()
 
     def flush(self) -> None:
         """Puts the lines on disk; TensorBoard's file follows within seconds."""
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._check_board()
         self._board.flush()
 
     def close(self) -> None:
         """Writes everything that is left, and ends both files."""
         if not self._file.closed:
-            self.flush()
-            self._file.close()
+            try:
+                self.flush()
+            finally:
+                self._file.close()
             self._board.close()
+
+    def _add(self, tag: str, value: float, step: int) -> None:
+        self._check_board()
+        self._board.add_scalar(tag, value, step)
+
+    def _check_board(self) -> None:
+        """TensorBoard's file is written by a thread, which a full disk ends.
+
+        Raises:
+          OSError: once it has ended; what is given to it then waits for ever.
+        """
+        writer = getattr(self._board.file_writer, "event_writer", None)
+        worker = getattr(writer, "_worker", None)
+        if worker is not None and not worker.is_alive():
+            full = os.strerror(errno.ENOSPC)
+            raise OSError(errno.ENOSPC, full, str(self._path.parent))
 
     def __enter__(self) -> "MetricWriter":
         return self
@@ -100,7 +123,7 @@ class MetricWriter:
         """Gives TensorBoard what a killed process had not yet put in its file."""
         for entry in entries:
             value = math.nan if entry["value"] is None else entry["value"]
-            self._board.add_scalar(entry["tag"], value, entry["step"])
+            self._add(entry["tag"], value, entry["step"])
 
 
 def read_metrics(directory: str | Path) -> list[dict[str, Any]]:

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from transformer_ablation.report.columns import (
+    OUR_CHOICES,
     PAPER_COLUMNS,
     cell,
+    counts_as_the_paper,
     flatten,
+    row_differences,
     setting_differences,
     word,
 )
@@ -28,8 +31,10 @@ def table_notes(
     notes += _perplexity(sweep, rows, chosen)
     notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
     notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
+    notes += _parameters(sweep, rows)
     notes += _checkpoints(rows, chosen)
     notes += _machines(finished)
+    notes += _partial(rows)
     notes += _setting(sweep, rows)
     notes += _strangers(sweep, rows)
     notes += _unscored(rows)
@@ -40,7 +45,12 @@ def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
     text = "A blank cell is equal to base. Δ is the row minus base."
     if not any(row.is_base for row in rows):
         base = flatten(sweep["config"])
-        fields = [f"{name} {cell(p, base[p])}" for name, p in PAPER_COLUMNS.items()]
+        named = dict(PAPER_COLUMNS)
+        for row in rows:
+            for path in row_differences(sweep["config"], row.config):
+                if path not in named.values():
+                    named[path] = path
+        fields = [f"{name} {cell(p, base[p])}" for name, p in named.items()]
         text = f"A blank cell is equal to base, which has no row: {', '.join(fields)}."
     most = max(len(m.values) for row in rows for m in (row.ppl, row.bleu))
     if most < 2:
@@ -55,13 +65,16 @@ def _perplexity(
     scored = [(r, s) for (_, _, q), (r, s) in chosen.items() if q == "ppl"]
     if not scored:
         return []
-    record, score = scored[0]
-    pieces = sweep["config"]["data"]["vocabulary_size"]
+    bases = {row.name for row in rows if row.is_base}
+    record, score = next((x for x in scored if x[0]["row"] in bases), scored[0])
+    pieces = record["config"]["data"]["vocabulary_size"]
+    has_paper = any(row.paper != NO_PAPER for row in rows)
+    paper = ", so not with the paper's" if has_paper else ""
     notes = [
         f"PPL: {_split(sweep, score)}, {_count(score['target_tokens'], 'target piece')}"
         f", per subword piece of this vocabulary ({_count(pieces, 'piece')}, hash "
         f"{_short(vocabulary_hash(record))}), without label smoothing; not comparable "
-        "with the PPL of another vocabulary, so not with the paper's."
+        f"with the PPL of another vocabulary{paper}."
     ]
     other = [r.name for r in rows if not r.ppl_comparable]
     if other:
@@ -78,8 +91,15 @@ def _bleu(
     if not scores:
         return []
     decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
+    kind = "sacreBLEU"
+    if scores[0]["metric"] == "bleu_paper":
+        heading = f"paper-{heading}"
+        kind = (
+            "tokenised, plain quotes and dashes, compounds split, as in the paper's "
+            "Table 2; not comparable with sacreBLEU on text;"
+        )
     note = (
-        f"{heading}: {_split(sweep, scores[0])}; sacreBLEU signature "
+        f"{heading}: {_split(sweep, scores[0])}; {kind} signature "
         f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
     )
     cut = sum(s["unfinished"] or 0 for s in scores)
@@ -91,11 +111,43 @@ def _bleu(
 def _decoding(decode: Mapping[str, Any] | None) -> str:
     if not decode:
         return "decode settings unknown"
+    kind = decode.get("length_penalty")
     return (
-        f"beam {word(decode.get('beam_size'))}, length penalty alpha "
+        f"beam {word(decode.get('beam_size'))}, length penalty "
+        f"{f'{kind} with ' if kind else ''}alpha "
         f"{word(decode.get('length_penalty_alpha'))}, at most source + "
         f"{word(decode.get('extra_length'))} pieces"
     )
+
+
+def _parameters(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> list[str]:
+    """Which of the printed counts each way of counting gives, once rounded."""
+    if not counts_as_the_paper(sweep["config"]):
+        return []
+    known = [
+        (row, row.paper["parameters_millions"], row.paper_counts)
+        for row in rows
+        if row.paper["parameters_millions"] is not None and row.paper_counts
+    ]
+    if not known:
+        return []
+
+    def agree(way: str) -> list[TableRow]:
+        return [row for row, printed, n in known if round(n[way] / 1e6) == printed]
+
+    counts = ", ".join(
+        f"{row.name} {n['first_code'] / 1e6:.1f} (printed {printed:.0f})"
+        for row, printed, n in known
+    )
+    first = agree("first_code")
+    missed = [row.name for row, _, _ in known if row not in first]
+    return [
+        "params: counted for this vocabulary. With the 40,960 + 32 embedding rows and "
+        f"the projection biases of the authors' first code: {counts}. Rounded, "
+        f"{len(first)} of the {len(known)} printed counts come out, and with the "
+        f"text's 37,000 rows {len(agree('text'))}."
+        + (f" Unexplained: {', '.join(missed)}." if missed else "")
+    ]
 
 
 def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
@@ -103,9 +155,12 @@ def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
     if not chosen:
         return []
     steps = {row.name: row.steps for row in rows}
-    averaged, early = {}, {}
-    for (name, seed, _), (_, score) in chosen.items():
+    averaged, early, more = {}, {}, {}
+    for (name, seed, quantity), (_, score) in chosen.items():
         run = f"{name}/seed{seed}"
+        if quantity == "averaged":
+            more[run] = checkpoints(score["steps"])
+            continue
         if len(score["steps"]) > 1:
             averaged[run] = checkpoints(score["steps"])
         if score["steps"][-1] != steps[name]:
@@ -115,9 +170,31 @@ def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
         notes.append("Every score is of one checkpoint, without averaging.")
     else:
         notes.append("Averaged checkpoints: " + _listed(averaged))
+    if more:
+        notes[-1] = notes[-1].replace("Every score is", "Every other score is")
+        notes.append(
+            "BLEU averaged is of other parameters, not to be mixed with the rest: "
+            + _listed(more)
+        )
     if early:
         notes.append("Not scored after the last update: " + _listed(early))
     return notes
+
+
+def _partial(rows: Sequence[TableRow]) -> list[str]:
+    """Rows whose differences to base are over some of their seeds only."""
+    base = next((row for row in rows if row.is_base), None)
+    if base is None:
+        return []
+    over: dict[str, str] = {}
+    for row in rows:
+        mine, theirs = set(row.bleu.values), set(base.bleu.values)
+        if mine and theirs and mine != theirs:
+            shared = ", ".join(str(seed) for seed in sorted(mine & theirs))
+            over[row.name] = f"seed {shared}" if shared else "none, so blank"
+    if not over:
+        return []
+    return ["Δ is over the seeds that a row shares with base: " + _listed(over)]
 
 
 def _machines(finished: Sequence[Record]) -> list[str]:
@@ -151,8 +228,9 @@ def _setting(sweep: Mapping[str, Any], rows: Iterable[TableRow]) -> list[str]:
     if not differing or all(row.paper == NO_PAPER for row in rows):
         return []
     listed = ", ".join(
-        f"{path} {word(here)} (paper: {word(paper)})"
-        for path, (paper, here) in differing.items()
+        f"{path} {word(here)} "
+        f"({'base.py' if path in OUR_CHOICES else 'paper'}: {word(there)})"
+        for path, (there, here) in differing.items()
     )
     return [
         "Trend, not reproduction: compare the signs and the order of the differences "

@@ -6,11 +6,13 @@ in JSON: they are stored as null and ``reason`` names them.
 
 import difflib
 import os
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from transformer_ablation.config import SECTIONS
 from transformer_ablation.report.json_file import (
     RecordError,
     finite,
@@ -27,6 +29,7 @@ RECORD_KEYS = (
     "packages device process parameters flops data step seconds tokens "
     "tokens_per_second scores"
 ).split()
+METRICS = ("ppl", "bleu", "bleu_paper")
 SCORE_KEYS = (
     "split metric value sentences target_tokens steps decode signature unfinished"
 ).split()
@@ -94,10 +97,12 @@ def new_score(
     """One entry of ``scores``; ``steps`` are the checkpoints averaged.
 
     ``target_tokens`` belongs to ``ppl``; ``decode``, ``signature`` and ``unfinished``
-    (hypotheses that hit the length cap) belong to ``bleu``.
+    (hypotheses that hit the length cap) belong to ``bleu``, which is sacreBLEU, and
+    to ``bleu_paper``, which is the paper's way; see ``evaluate/bleu.py``.
     """
-    if metric not in ("ppl", "bleu"):
-        raise RecordError(f"score metric {metric!r} is not allowed; one of ppl, bleu")
+    if metric not in METRICS:
+        allowed = ", ".join(METRICS)
+        raise RecordError(f"score metric {metric!r} is not allowed; one of {allowed}")
     return {
         "split": split,
         "metric": metric,
@@ -112,8 +117,18 @@ def new_score(
 
 
 def this_process() -> dict[str, Any]:
-    """The machine's name and the process number."""
-    return {"host": socket.gethostname(), "pid": os.getpid()}
+    """The machine's name, the process number, and when the process started."""
+    pid = os.getpid()
+    return {"host": socket.gethostname(), "pid": pid, "started": _started(pid)}
+
+
+def _started(pid: int) -> str | None:
+    """Start of a process in the kernel's own clock; None where that cannot be read."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[19]
 
 
 def write_record(directory: str | Path, record: Mapping[str, Any]) -> None:
@@ -168,6 +183,8 @@ def read_records(workdir: str | Path) -> list[dict[str, Any]]:
     """
     records = []
     for path in sorted(Path(workdir).glob(f"runs/*/seed*/{RECORD_FILE}")):
+        if not re.fullmatch(r"seed\d+", path.parent.name):
+            continue  # a copy that someone has put aside
         record = read_record(path.parent)
         if record is None:
             continue
@@ -215,6 +232,9 @@ def live_status(record: Mapping[str, Any]) -> str:
         return "interrupted"
     except PermissionError:
         pass  # alive, another user's
+    started = process.get("started")
+    if started is not None and started != _started(process["pid"]):
+        return "interrupted"  # the number has been given to another process
     return "running"
 
 
@@ -228,6 +248,7 @@ def _check_record(path: Path, record: Any) -> None:
     for key, kind in (("row", str), ("seed", int), ("config", dict), ("scores", list)):
         if not isinstance(record[key], kind):
             raise RecordError(f"{path}: {key} must be a {kind.__name__}")
+    _check_config(path, "config", record["config"])
     for i, score in enumerate(record["scores"]):
         _check_keys(path, f"scores[{i}]", score, SCORE_KEYS)
 
@@ -237,8 +258,17 @@ def _check_sweep(path: Path, sweep: Any) -> None:
     for key in ("rows", "seeds"):
         if not isinstance(sweep[key], list | tuple) or not sweep[key]:
             raise RecordError(f"{path}: {key} must be a list with at least one entry")
+    _check_config(path, "config", sweep["config"])
     for i, row in enumerate(sweep["rows"]):
         _check_keys(path, f"rows[{i}]", row, SWEEP_ROW_KEYS)
+        _check_config(path, f"rows[{i}].config", row["config"])
+
+
+def _check_config(path: Path, what: str, config: Any) -> None:
+    """A config as nested mappings with every section."""
+    _check_keys(path, what, config, SECTIONS)
+    for section in SECTIONS:
+        _check_keys(path, f"{what}.{section}", config[section], ())
 
 
 def _check_keys(path: Path, what: str, value: Any, keys: Iterable[str]) -> None:

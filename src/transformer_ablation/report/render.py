@@ -133,14 +133,18 @@ def as_json(table: Table) -> str:
     whole = {
         "title": table.title,
         "results_version": table.results_version,
-        "rows": [_json_row(row) for row in table.rows],
+        "metric": table.metric,
+        "sustained_flops": table.rate,
+        "rows": [_json_row(row, table.metric, table.rate) for row in table.rows],
         "notes": list(table.notes),
     }
     return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _json_row(row: TableRow) -> dict[str, Any]:
-    measures = {"ppl": row.ppl, "bleu": row.bleu, "bleu_test": row.bleu_test}
+def _json_row(row: TableRow, metric: str, rate: float | None) -> dict[str, Any]:
+    """``metric``, and that with _test behind it, are the names of BLEU in it."""
+    measures = {"ppl": row.ppl, metric: row.bleu, f"{metric}_test": row.bleu_test}
+    deltas = {metric if k == "bleu" else k: value for k, value in row.deltas.items()}
     return {
         "row": row.name,
         "group": row.group,
@@ -151,12 +155,21 @@ def _json_row(row: TableRow) -> dict[str, Any]:
         "config": row.config,
         "changes": row.other,
         "parameters": row.parameters,
+        "paper_counts": row.paper_counts,
         **{name: m.mean for name, m in measures.items()},
+        f"{metric}_averaged": row.averaged.mean,
+        "averaged_steps": {str(seed): s for seed, s in row.averaged_steps.items()},
         "deviations": {name: m.deviation for name, m in measures.items()},
-        "deltas": row.deltas,
+        "deltas": deltas,
         "ppl_comparable": row.ppl_comparable,
         "steps": row.steps,
         "seconds": row.seconds,
+        "flops": {
+            "training": row.training_flops,
+            "papers_rule": None
+            if rate is None or row.device_seconds is None
+            else rate * row.device_seconds,
+        },
         "paper": row.paper,
         "runs": [
             {

@@ -54,7 +54,7 @@ def read_status(workdir: str | Path) -> list[RunStatus]:
     planned = {
         (row["name"], seed): row
         for row in (sweep["rows"] if sweep else ())
-        for seed in (sweep["seeds"] if sweep else ())
+        for seed in row.get("seeds", sweep["seeds"] if sweep else ())
     }
     statuses = [
         _recorded(workdir, records[key]) if key in records else _pending(key[1], row)

@@ -34,10 +34,17 @@ class Table:
     rows: Sequence[TableRow]
     notes: Sequence[str]
     has_paper: bool
+    metric: str  # which BLEU: bleu (sacreBLEU) or bleu_paper
+    rate: float | None  # sustained FLOP/s of a device, for the paper's rule of cost
 
 
-def read_table(workdir: str | Path) -> Table:
-    """The table of a workdir, finished or not.
+def read_table(
+    workdir: str | Path, metric: str = "bleu", rate: float | None = None
+) -> Table:
+    """The table of a workdir, finished or not, with one kind of BLEU.
+
+    With ``rate``, the sustained FLOP/s of a device, it tells the cost by the paper's
+    rule (section 6.1): training time times devices times that rate.
 
     Raises:
       TableError: for a folder without a sweep, or records that may not be mixed.
@@ -52,15 +59,19 @@ def read_table(workdir: str | Path) -> Table:
             f"{workdir}: holds no sweep.json; give the --workdir of a sweep, or start "
             "one there with python -m experiments.sweep"
         )
-    return build_table(sweep, read_records(workdir), live_status)
+    return build_table(sweep, read_records(workdir), live_status, metric, rate)
 
 
 def build_table(
     sweep: Mapping[str, Any],
     records: Sequence[Mapping[str, Any]],
     status: Status = lambda record: record["status"],
+    metric: str = "bleu",
+    rate: float | None = None,
 ) -> Table:
     """The table of a sweep; ``status`` says the state of a record.
+
+    ``metric`` is the BLEU it shows, "bleu" or "bleu_paper"; the other is not in it.
 
     Raises:
       TableError: for records or scores that may not stand in one table.
@@ -72,7 +83,7 @@ def build_table(
     consistency.check_splits("validation_split", rows)
     consistency.check_splits("test_split", rows)
     finished = [r for r in records if status(r) == "finished"]
-    chosen = _chosen(sweep, finished)
+    chosen = _chosen(sweep, finished, metric)
     consistency.check_scores([(r, s) for r, s in chosen.values()])
     has_paper = any(paper_values(row) != NO_PAPER for row in rows)
     columns = shown_columns(sweep["config"], (r["config"] for r in rows), has_paper)
@@ -82,8 +93,21 @@ def build_table(
     )
     table_rows = [with_deltas(row, base, finished) for row in bare]
     notes = table_notes(sweep, table_rows, finished, chosen)
+    if rate is not None:
+        notes.append(
+            "cost: training time, compiling included, times devices times "
+            f"{rate:.3g} FLOP/s of each (the paper's rule, section 6.1); means over "
+            "finished runs."
+        )
     return Table(
-        sweep["title"], sweep["results_version"], columns, table_rows, notes, has_paper
+        sweep["title"],
+        sweep["results_version"],
+        columns,
+        table_rows,
+        notes,
+        has_paper,
+        metric,
+        rate,
     )
 
 
@@ -98,13 +122,15 @@ def _with_strangers(
     return list(known.values())
 
 
-def _chosen(sweep: Mapping[str, Any], finished: Iterable[Mapping[str, Any]]) -> Chosen:
+def _chosen(
+    sweep: Mapping[str, Any], finished: Iterable[Mapping[str, Any]], bleu: str
+) -> Chosen:
     """``{(row, seed, quantity): (record, score)}`` of what the table shows."""
     data = sweep["config"]["data"]
     wanted = {
         "ppl": (data["validation_split"], "ppl"),
-        "bleu": (data["validation_split"], "bleu"),
-        "bleu_test": (data["test_split"], "bleu"),
+        "bleu": (data["validation_split"], bleu),
+        "bleu_test": (data["test_split"], bleu),
     }
     chosen, problems = {}, []
     for record in finished:
@@ -116,6 +142,9 @@ def _chosen(sweep: Mapping[str, Any], finished: Iterable[Mapping[str, Any]]) -> 
                 continue
             if score is not None:
                 chosen[record["row"], record["seed"], quantity] = (record, score)
+        more = consistency.select_averaged(record, data["validation_split"], bleu)
+        if more is not None:
+            chosen[record["row"], record["seed"], "averaged"] = (record, more)
     if problems:
         raise TableError("\n".join(problems))
     return chosen

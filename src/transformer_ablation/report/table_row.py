@@ -11,7 +11,7 @@ from transformer_ablation.report.consistency import vocabulary_hash
 
 Status = Callable[[Mapping[str, Any]], str]
 # (record, score) pairs the table shows, by (row, seed, quantity); the quantities are
-# ppl, bleu (validation split) and bleu_test.
+# ppl, bleu (validation split), bleu_test, and averaged: bleu of more checkpoints.
 Chosen = Mapping[tuple[str, int, str], tuple[Mapping[str, Any], Mapping[str, Any]]]
 
 # The first state of this list that a run of the row is in is the row's.
@@ -63,10 +63,16 @@ class TableRow:
     ppl: Measure
     bleu: Measure
     bleu_test: Measure
+    averaged: Measure  # BLEU of more checkpoints than the config averages
+    averaged_steps: Mapping[int, Sequence[int]]  # by seed: those checkpoints
     ppl_comparable: bool  # scored with base's vocabulary
     parameters: Mapping[str, int] | None
     seconds: Mapping[str, float | None]  # means over finished runs
+    device_seconds: float | None  # mean training time times devices, of those
+    training_flops: int | None  # of the matrix products of one run
     paper: Mapping[str, float | None]
+    # Parameters as the paper may have counted them: first_code, text.
+    paper_counts: Mapping[str, int] | None
     deltas: Mapping[str, float | None]  # ppl, bleu, paper_ppl, paper_bleu
 
     @property
@@ -113,7 +119,7 @@ def make_row(
     """
     name, config = row["name"], row["config"]
     mine = {r["seed"]: r for r in records if r["row"] == name}
-    seeds = sorted({*sweep["seeds"], *mine})
+    seeds = sorted({*row.get("seeds", sweep["seeds"]), *mine})
     differing = row_differences(sweep["config"], config)
     is_base = not differing
 
@@ -138,10 +144,23 @@ def make_row(
         ppl=measure("ppl"),
         bleu=measure("bleu"),
         bleu_test=measure("bleu_test"),
+        averaged=measure("averaged"),
+        averaged_steps={
+            seed: chosen[name, seed, "averaged"][1]["steps"]
+            for seed in seeds
+            if (name, seed, "averaged") in chosen
+        },
         ppl_comparable=True,
         parameters=next(known, None),
-        seconds=_seconds([r for r in mine.values() if status(r) == "finished"]),
+        seconds=_seconds(
+            finished := [r for r in mine.values() if status(r) == "finished"]
+        ),
+        device_seconds=_device_seconds(finished),
+        training_flops=next(
+            (r["flops"]["training"] for r in mine.values() if r["flops"]), None
+        ),
         paper=paper_values(row),
+        paper_counts=row.get("paper_counts"),
         deltas={},
     )
 
@@ -173,6 +192,18 @@ def _seconds(finished: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     return means
 
 
+def _device_seconds(finished: Sequence[Mapping[str, Any]]) -> float | None:
+    """Mean over runs of training time, compiling included, times devices."""
+    values = []
+    for record in finished:
+        seconds, device = record["seconds"] or {}, record["device"] or {}
+        compiling, training = seconds.get("compile"), seconds.get("train")
+        if compiling is None or training is None or device.get("count") is None:
+            return None
+        values.append((compiling + training) * device["count"])
+    return statistics.fmean(values) if values else None
+
+
 def with_deltas(
     row: TableRow, base: TableRow | None, finished: Iterable[Mapping[str, Any]]
 ) -> TableRow:
@@ -185,12 +216,19 @@ def with_deltas(
             hashes[record["row"]].add(vocabulary_hash(record))
     comparable = len((hashes[row.name] | hashes[base.name]) - {None}) <= 1
     deltas = {
-        "ppl": _difference(row.ppl.mean, base.ppl.mean) if comparable else None,
-        "bleu": _difference(row.bleu.mean, base.bleu.mean),
+        "ppl": _paired(row.ppl, base.ppl) if comparable else None,
+        "bleu": _paired(row.bleu, base.bleu),
         "paper_ppl": _difference(row.paper["ppl"], base.paper["ppl"]),
         "paper_bleu": _difference(row.paper["bleu"], base.paper["bleu"]),
     }
     return dataclasses.replace(row, deltas=deltas, ppl_comparable=comparable)
+
+
+def _paired(ours: Measure, base: Measure) -> float | None:
+    """The mean difference over the seeds that both have."""
+    seeds = ours.values.keys() & base.values.keys()
+    differences = [ours.values[seed] - base.values[seed] for seed in sorted(seeds)]
+    return statistics.fmean(differences) if differences else None
 
 
 def _difference(ours: float | None, base: float | None) -> float | None:

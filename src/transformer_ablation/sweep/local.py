@@ -19,10 +19,11 @@ from transformer_ablation.sweep.runs import (
     Run,
     SweepError,
     check_folders,
-    is_final,
+    finals,
 )
 
 RunOne = Callable[[Run, threading.Event, Callable[[dict[str, Any]], None]], str]
+MarkStopped = Callable[[Run, str, str], None]  # run, status, reason
 
 
 class Reporter(Protocol):
@@ -44,18 +45,33 @@ class Outcome:
 
     @property
     def left(self) -> int:
-        """Runs without a result."""
-        final = (*FINAL, "skipped")
-        return sum(state not in final for state in self.states.values())
+        """Runs that the same command would run again."""
+        return sum(state not in FINAL for state in self.states.values())
+
+    @property
+    def diverged(self) -> int:
+        """Runs that ended without a result and would end so again."""
+        return sum(state == "diverged" for state in self.states.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run has its result."""
+        return not self.left and not self.diverged
 
     def message(self) -> str:
         """What is missing, why, and what to do."""
         lines = [f"{name} failed: {why}" for name, why in self.reasons.items()]
         word = "stopped" if self.interrupted else "not complete"
-        lines.append(
-            f"{word}: {self.left} of {len(self.states)} runs have no result yet; run "
-            "the same command again to go on, finished runs are kept"
-        )
+        if self.left:
+            lines.append(
+                f"{word}: {self.left} of {len(self.states)} runs have no result yet; "
+                "run the same command again to go on, finished runs are kept"
+            )
+        if self.diverged:
+            lines.append(
+                f"{self.diverged} of {len(self.states)} runs diverged and would do so "
+                "again; the table says at which update"
+            )
         return "\n".join(lines)
 
 
@@ -64,7 +80,7 @@ def launch(
     run_one: RunOne,
     *,
     read_record: ReadRecord,
-    mark_failed: Callable[[Run, str], None],
+    mark_stopped: MarkStopped,
     reporter: Reporter,
     stop: threading.Event | None = None,
 ) -> Outcome:
@@ -81,9 +97,9 @@ def launch(
     """
     check_folders(runs, read_record)
     stop = stop or threading.Event()
-    done = {run.name for run in runs if is_final(run, read_record)}
+    done = finals(runs, read_record)
     pending = [run for run in runs if run.name not in done]
-    states = {run.name: "skipped" if run.name in done else "pending" for run in runs}
+    states = {run.name: done.get(run.name, "pending") for run in runs}
     reasons: dict[str, str] = {}
     reporter.start(pending, len(done))
     with _stop_on_signals(stop):
@@ -93,7 +109,7 @@ def launch(
             reporter.run_started(run)
             started = time.monotonic()
             states[run.name], reason = _attempt(
-                run, run_one, stop, mark_failed, reporter.update
+                run, run_one, stop, mark_stopped, reporter.update
             )
             if reason:
                 reasons[run.name] = reason
@@ -106,7 +122,7 @@ def _attempt(
     run: Run,
     run_one: RunOne,
     stop: threading.Event,
-    mark_failed: Callable[[Run, str], None],
+    mark_stopped: MarkStopped,
     progress: Callable[[dict[str, Any]], None],
 ) -> tuple[str, str | None]:
     """Final status of one run, and the reason where it failed."""
@@ -114,6 +130,7 @@ def _attempt(
         return run_one(run, stop, progress), None
     except KeyboardInterrupt:
         stop.set()
+        mark_stopped(run, "preempted", "interrupted at once, nothing was saved")
         return "preempted", None
     except Exception as error:
         if out_of_space(error) is not None:
@@ -121,9 +138,10 @@ def _attempt(
         reason = f"{type(error).__name__}: {error}".strip().rstrip(":")
         run.directory.mkdir(parents=True, exist_ok=True)
         text = "".join(traceback.format_exception(error))
-        (run.directory / "error.txt").write_text(text, encoding="utf-8")
-        mark_failed(run, reason)
-        return "failed", reason
+        path = run.directory / "error.txt"
+        path.write_text(text, encoding="utf-8")
+        mark_stopped(run, "failed", reason)
+        return "failed", f"{reason} (traceback in {path})"
 
 
 @contextlib.contextmanager
@@ -154,6 +172,8 @@ def locked(workdir: Path) -> Iterator[None]:
     Raises:
       SweepError: another sweep holds it, with its process id.
     """
+    if workdir.exists() and not workdir.is_dir():
+        raise SweepError(f"{workdir}: is a file; name a folder with --workdir")
     workdir.mkdir(parents=True, exist_ok=True)
     with open(workdir / "sweep.lock", "a+", encoding="utf-8") as file:
         try:

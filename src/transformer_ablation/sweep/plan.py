@@ -6,6 +6,7 @@ from typing import Any
 
 from transformer_ablation.config import Config, ModelConfig, to_mapping
 from transformer_ablation.sweep.rows import ExpandedRow
+from transformer_ablation.sweep.runs import FINAL
 
 # Parameters and Adam's two moments, 4 bytes each.
 CHECKPOINT_BYTES_PER_PARAMETER = 12
@@ -13,6 +14,7 @@ CHECKPOINT_BYTES_PER_PARAMETER = 12
 DEFAULT_FLOPS_PER_SECOND = 4e10
 
 ParameterCounts = Callable[[ModelConfig, int], dict[str, int]]
+PaperCounts = Callable[[ModelConfig], dict[str, int]]
 StepFlops = Callable[[Config], int]
 
 
@@ -22,6 +24,7 @@ class RowPlan:
 
     item: ExpandedRow
     parameters: dict[str, int]
+    paper_counts: dict[str, int]
     flops_per_step: int
     seconds: float
     states: dict[int, str]
@@ -50,7 +53,7 @@ class RowPlan:
     @property
     def runs_left(self) -> int:
         """Seeds without a result."""
-        return sum(state != "finished" for state in self.states.values())
+        return sum(state not in FINAL for state in self.states.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +75,7 @@ def make_plan(
     seeds: Sequence[int],
     *,
     parameter_counts: ParameterCounts,
+    paper_counts: PaperCounts,
     step_flops: StepFlops,
     flops_per_second: float = DEFAULT_FLOPS_PER_SECOND,
     state_of: Callable[[ExpandedRow, int], str] = lambda item, seed: "pending",
@@ -85,6 +89,7 @@ def make_plan(
             RowPlan(
                 item=item,
                 parameters=parameter_counts(config.model, config.data.vocabulary_size),
+                paper_counts=paper_counts(config.model),
                 flops_per_step=step,
                 seconds=config.train.steps * step / flops_per_second,
                 states={seed: state_of(item, seed) for seed in seeds},
@@ -116,6 +121,7 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
         "changes": row.item.changed,
         "config": to_mapping(row.item.config),
         "parameters": row.parameters,
+        "paper_counts": row.paper_counts,
         "steps": row.steps,
         "target_tokens": row.target_tokens,
         "flops": {"per_step": row.flops_per_step, "training": row.flops},
@@ -127,7 +133,15 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
 
 def as_text(plan: Plan) -> str:
     """A table for people, and what its figures mean."""
-    head = ["row", "changes", "parameters", "steps", "target tokens", "FLOPs", "time"]
+    head = [
+        "row",
+        "changes",
+        "parameters",
+        "steps",
+        "target positions",
+        "FLOPs",
+        "time",
+    ]
     cells = [[*head, "disk", "finished"], *(_cells(row) for row in plan.rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     lines = [plan.title, ""]
@@ -143,7 +157,7 @@ def as_text(plan: Plan) -> str:
 def _cells(row: RowPlan) -> list[str]:
     changed = row.item.changed.items()
     changes = ", ".join(f"{path.partition('.')[2]}={v}" for path, v in changed)
-    done = len(row.states) - row.runs_left
+    done = sum(state == "finished" for state in row.states.values())
     return [
         row.item.row.name,
         changes,
@@ -166,7 +180,8 @@ def _notes(plan: Plan) -> list[str]:
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
         f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
         "--flops_per_second), one run after the other, and leave out compiling and "
-        "scoring; figures of a row are for one seed.",
+        "scoring; figures of a row are for one seed. Positions include padding; FLOPs "
+        "are for full batches of sentences of 30 pieces.",
     ]
 
 

@@ -3,6 +3,7 @@
 It goes to stderr, so that stdout holds the table alone.
 """
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +87,7 @@ class Reporter:
         self.total = self.ended = 0
         self.spoken = now()
         self.live: Progress | None = None
+        self.silent = False
         self.bars: list[TaskID] = []
 
     def start(self, runs: Sequence[Run], skipped: int) -> None:
@@ -136,7 +138,8 @@ class Reporter:
     def __exit__(self, *_: object) -> None:
         """Leave the terminal as it was."""
         if self.live is not None:
-            self.live.stop()
+            with contextlib.suppress(OSError):
+                self.live.stop()
             self.live = None
 
     def details(self, left: float | None) -> str:
@@ -159,6 +162,16 @@ class Reporter:
 
     def _show(self, left: float | None) -> None:
         """Bring the live display up to date."""
+        try:
+            self._show_live(left)
+        except OSError:
+            self._fall_silent()
+
+    def _fall_silent(self) -> None:
+        """The terminal or the pipe is gone: that ends no run."""
+        self.live, self.silent = None, True
+
+    def _show_live(self, left: float | None) -> None:
         if self.live is None:
             return
         sweep, row = self.bars
@@ -172,10 +185,15 @@ class Reporter:
         )
 
     def _say(self, line: str) -> None:
-        if self.live is not None:
-            self.live.console.print(line, markup=False, highlight=False)
-        else:
-            print(line, file=self.stream, flush=True)
+        if self.silent:
+            return
+        try:
+            if self.live is not None:
+                self.live.console.print(line, markup=False, highlight=False)
+            else:
+                print(line, file=self.stream, flush=True)
+        except (OSError, ValueError):  # ValueError: the stream has been closed
+            self._fall_silent()
 
 
 def _live(stream: TextIO) -> Progress:

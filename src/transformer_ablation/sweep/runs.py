@@ -46,10 +46,9 @@ def parse_seeds(text: str | None, default: int) -> tuple[int, ...]:
     """
     if text is None:
         return (default,)
-    try:
-        seeds = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        seeds = ()
+    parts = [part.strip() for part in text.split(",")]
+    plain = all(part.isascii() and part.isdigit() for part in parts)
+    seeds = tuple(map(int, parts)) if plain and len(max(parts, key=len)) < 12 else ()
     if not seeds or any(not 0 <= seed < 2**31 for seed in seeds):
         raise SweepError(
             f"--seeds={text}: it must be whole numbers from 0 to {2**31 - 1} with "
@@ -91,6 +90,16 @@ def is_final(run: Run, read_record: ReadRecord) -> bool:
     if record is None:
         return False
     return record.get("identity") == run.identity and record.get("status") in FINAL
+
+
+def finals(runs: Sequence[Run], read_record: ReadRecord) -> dict[str, str]:
+    """``{name: status}`` of the runs that are not to be run again."""
+    found = {}
+    for run in runs:
+        if is_final(run, read_record):
+            record = read_record(run.directory)
+            found[run.name] = record["status"] if record else "finished"
+    return found
 
 
 def check_folders(runs: Sequence[Run], read_record: ReadRecord) -> None:

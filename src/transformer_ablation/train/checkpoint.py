@@ -1,5 +1,6 @@
 """Checkpoints by update number: atomic, asynchronous, checked when restored."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,10 @@ class CheckpointError(ValueError):
 
 
 class Checkpoints:
-    """The checkpoints of one run, newest ``keep`` of them.
+    """The checkpoints of one run, the newest ``train.keep_checkpoints`` of them.
+
+    One that a stop made, between those that the config asks for, is kept only until
+    the next: which checkpoints a run ends with does not depend on its stops.
 
     Saved are step, parameters and optimizer as numpy, and as JSON the config
     and the vocabulary's hash. Orbax writes beside and renames, so a step that
@@ -50,8 +54,8 @@ class Checkpoints:
             "vocabulary_hash": vocabulary_hash,
         }
         self._config = config
+        self._saved = False
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=config.train.keep_checkpoints,
             enable_async_checkpointing=True,
             # In the background a folder that cannot be made would keep threads
             # waiting, and the process from ending, for minutes.
@@ -77,8 +81,10 @@ class Checkpoints:
         ``notes`` are plain values that ``notes`` gives back.
         """
         step = int(state.step)
+        self.wait()
         if step in self._manager.all_steps():
             return
+        self._saved = True
         items = ocp.args.Composite(
             state=ocp.args.StandardSave(_as_numpy(state)._asdict()),
             facts=ocp.args.JsonSave({**self._facts, "notes": dict(notes or {})}),
@@ -92,11 +98,41 @@ class Checkpoints:
     def wait(self) -> None:
         """Returns when everything begun is on disk; raises what went wrong."""
         self._manager.wait_until_finished()
+        if self._saved:  # a reader deletes nothing
+            self._prune()
 
     def close(self) -> None:
         """Waits and releases the manager's threads."""
-        self._manager.wait_until_finished()
+        self.wait()
         self._manager.close()
+
+    def regular(self) -> list[int]:
+        """Steps that the config asked for, not a stop; in numeric order."""
+        return [step for step in self.steps() if self._is_regular(step)]
+
+    def _is_regular(self, step: int) -> bool:
+        train = self._config.train
+        if step == train.steps or train.checkpoint_every_minutes is not None:
+            return True
+        every = train.checkpoint_every_steps
+        return every is not None and step % every == 0
+
+    def _prune(self) -> None:
+        steps = sorted(self._manager.all_steps())
+        regular = [step for step in steps if self._is_regular(step)]
+        kept = {*regular[-self._config.train.keep_checkpoints :], *steps[-1:]}
+        for step in steps:
+            if step not in kept:
+                self._manager.delete(step)
+
+    def set_aside(self, step: int) -> Path:
+        """Moves a step that cannot be read to ``damaged_checkpoints`` beside."""
+        place = self._directory.parent / "damaged_checkpoints" / str(step)
+        place.parent.mkdir(exist_ok=True)
+        shutil.rmtree(place, ignore_errors=True)
+        (self._directory / str(step)).rename(place)
+        self._manager.reload()
+        return place
 
     def restore(self, like: TrainState, step: int | None = None) -> TrainState:
         """The state at ``step`` (default newest) as numpy, in the tree of ``like``.

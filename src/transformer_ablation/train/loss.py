@@ -18,6 +18,7 @@ def smoothed_cross_entropy(
     log_normaliser_BT: Any,
     gold_BT: Any,
     total_BT: Any,
+    padding_BT: Any,
     vocabulary_size: int,
     smoothing: Any,
     convention: str,
@@ -25,18 +26,23 @@ def smoothed_cross_entropy(
     """The expected -log p under the smoothed target, without making that target.
 
     ``gold_BT`` is the logit of the reference token, ``total_BT`` the sum of all
-    V logits. The target puts eps / V on all classes ("all_classes", Szegedy et
-    al. 2015) or eps / (V - 1) on the wrong ones ("other_classes"). The entropy
-    of the target is not subtracted.
+    V logits, ``padding_BT`` the logit of padding. The target puts eps / V on all
+    classes ("all_classes", Szegedy et al. 2015), eps / (V - 1) on the wrong ones
+    ("other_classes"), or eps / (V - 2) on the wrong ones but padding
+    ("other_pieces"). The entropy of the target is not subtracted: it moves the
+    loss by a constant and the gradient not at all.
     """
-    others_BT = total_BT - gold_BT
+    others_BT, others = total_BT - gold_BT, vocabulary_size - 1
     if convention == "all_classes":
         wrong = smoothing / vocabulary_size
     elif convention == "other_classes":
         wrong = smoothing / (vocabulary_size - 1)
+    elif convention == "other_pieces":
+        others_BT, others = others_BT - padding_BT, vocabulary_size - 2
+        wrong = smoothing / others
     else:
         raise ValueError(f"unknown label smoothing convention {convention!r}")
-    right = 1.0 - wrong * (vocabulary_size - 1)
+    right = 1.0 - wrong * others
     return log_normaliser_BT - right * gold_BT - wrong * others_BT
 
 
@@ -51,6 +57,7 @@ def loss_sums(
         log_normaliser_BT,
         gold_BT,
         logits_BTV.sum(axis=-1),
+        logits_BTV[..., pad_id],
         logits_BTV.shape[-1],
         smoothing,
         convention,

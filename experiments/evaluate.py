@@ -1,0 +1,118 @@
+"""``python -m experiments.evaluate --run=DIR``: score a run again, into its record."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from absl import flags
+
+from experiments import command, decoding_flags, loading, shared_flags
+from transformer_ablation.config import Config
+from transformer_ablation.report import record
+
+
+def define(values: flags.FlagValues) -> None:
+    """Flags of the evaluation."""
+    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
+    flags.DEFINE_string("run", None, text, flag_values=values)
+    text = "splits to score, with commas; else the run's validation and test split"
+    flags.DEFINE_list("split", None, text, flag_values=values)
+    decoding_flags.define(values)
+    shared_flags.define_cache(values)
+    shared_flags.define_format(values)
+
+
+def body(options: flags.FlagValues) -> None:
+    """Score, add to the record, print."""
+    if not options.run:
+        raise command.UsageError(
+            "--run is missing; name the folder of a run, for example "
+            "--run=runs/table3/runs/base/seed0"
+        )
+    run = loading.read_run(Path(options.run))
+    found = record.read_record(run.directory)
+    if found is None or run.state == "running":
+        state = "without a record" if found is None else "still running"
+        raise command.UsageError(f"{run.directory}: is {state}; wait until it is done")
+    config = decoding_flags.changed(run.config, options)
+    names = _splits(config, options.split)
+    entries = _score(run, config, names, options)
+    kept = [s for s in found["scores"] if not any(_same(s, new) for new in entries)]
+    record.update_record(run.directory, scores=[*kept, *entries])
+    from experiments.scoring import as_lines
+
+    as_json = options.format == "json"
+    print(json.dumps({"scores": entries}, indent=1) if as_json else as_lines(entries))
+
+
+def _splits(config: Config, asked: list[str] | None) -> list[str]:
+    from experiments.scoring import splits
+
+    known = splits(config)
+    for name in asked or []:
+        if name not in known:
+            raise command.UsageError(
+                f"--split={name}: the run scores {' and '.join(known)}"
+            )
+    return [name for name in known if asked is None or name in asked]
+
+
+def _score(
+    run: loading.SavedRun, config: Config, names: list[str], options: flags.FlagValues
+) -> list[dict[str, Any]]:
+    """New entries; translations are kept beside those of the run, named by settings."""
+    from experiments import scoring
+    from transformer_ablation import parallel
+    from transformer_ablation.data.tokens import prepare
+    from transformer_ablation.evaluate.perplexity import make_scorer
+
+    cache = shared_flags.cache_folder(options)
+    parallel.set_up(cache)
+    prepared = prepare(config.data, cache)
+    if prepared.vocabulary.content_hash != run.vocabulary.content_hash:
+        raise loading.LoadError(
+            f"{run.directory}: was trained with vocabulary "
+            f"{run.vocabulary.content_hash[:12]}, but the data now give "
+            f"{prepared.vocabulary.content_hash[:12]}; put the text it was trained on "
+            f"back (data.directory = {config.data.directory})"
+        )
+    run = run._replace(config=config)
+    trained = loading.load(run, config.decode.average_checkpoints, options.step)
+    scorer = make_scorer(trained.model)
+    scored = scoring.Scored(
+        config, prepared, trained.model, scorer, trained.params, trained.steps
+    )
+    decode = dataclasses.asdict(config.decode)
+    settings = "-".join(
+        f"{name}{decode[name]}"
+        for name in sorted(decode)
+        if name != "sentences_per_batch"
+    )
+    folder = run.directory / "translations"
+    name = f"update{trained.steps[-1]}-{settings}"
+    entries = scoring.score(scored, names, lambda n: folder / f"{n}.{name}.txt")
+    return entries or []
+
+
+def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether both are the same score of the same checkpoints."""
+    keys = ("split", "metric", "steps", "decode")
+    return all(old[key] == new[key] for key in keys)
+
+
+COMMAND = command.Command(
+    name="evaluate",
+    summary="Score a run's checkpoints again, with other decoding or averaged; the "
+    "scores are added to its record.",
+    examples=(
+        "python -m experiments.evaluate --run=runs/table3/runs/base/seed0 --average=5",
+        "python -m experiments.evaluate --run=runs/table3/runs/base/seed0 "
+        "--beam_size=1 --split=validation",
+    ),
+    define=define,
+    body=body,
+)
+
+if __name__ == "__main__":
+    command.main(COMMAND)

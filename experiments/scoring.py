@@ -1,0 +1,118 @@
+"""Scores of trained parameters: perplexity, translations, BLEU both ways."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transformer_ablation.config import Config
+from transformer_ablation.data.tokens import Prepared
+from transformer_ablation.evaluate.bleu import corpus_bleu, paper_bleu
+from transformer_ablation.evaluate.perplexity import Scorer, perplexity
+from transformer_ablation.evaluate.translation import Translator
+from transformer_ablation.report.json_file import write_text
+from transformer_ablation.report.record import new_score
+
+
+class Scored(NamedTuple):
+    """What is scored: a config with its decoding, its data, model and parameters.
+
+    ``steps`` are the updates whose checkpoints ``params`` are the mean of.
+    """
+
+    config: Config
+    prepared: Prepared
+    model: Any
+    scorer: Scorer
+    params: Any
+    steps: list[int]
+
+
+def splits(config: Config) -> list[str]:
+    """The splits that are scored: validation, and test where there is one."""
+    data = config.data
+    return [name for name in (data.validation_split, data.test_split) if name]
+
+
+def score(
+    scored: Scored,
+    splits: Sequence[str],
+    path_of: Callable[[str], Path],
+    progress: Callable[[dict[str, Any]], None] = lambda event: None,
+    stop: threading.Event | None = None,
+) -> list[dict[str, Any]] | None:
+    """Entries of a record for some splits, or None if told to stop.
+
+    The translations of a split are written to ``path_of(split)``.
+    """
+    config, prepared = scored.config, scored.prepared
+    translator = Translator(scored.model, config.decode)
+    rows = config.decode.sentences_per_batch
+    entries = []
+    for name in splits:
+        if stop is not None and stop.is_set():
+            return None
+        progress({"phase": f"scoring {name}"})
+        validation = name == config.data.validation_split
+        split = prepared.validation if validation else prepared.test
+        assert split is not None
+        found = perplexity(scored.scorer, scored.params, split, rows)
+        counts = {"sentences": found.sentences, "target_tokens": found.target_tokens}
+        entries.append(
+            new_score(name, "ppl", found.value, steps=scored.steps, **counts)
+        )
+        best = [first for (first,) in translator.translate(scored.params, split.source)]
+        entries += _bleus(scored, name, best, path_of(name))
+    return entries
+
+
+def _bleus(
+    scored: Scored, name: str, translations: Sequence[Any], path: Path
+) -> list[dict[str, Any]]:
+    """Writes the translations of a split and scores them both ways."""
+    decode, prepared = scored.config.decode, scored.prepared
+    texts = [prepared.vocabulary.decode(best.ids) for best in translations]
+    # One line a sentence: a line break that a model writes is shown as a space.
+    lines = [text.replace("\n", " ") for text in texts]
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, "".join(f"{line}\n" for line in lines))
+    references = [target for _, target in prepared.corpus.splits[name]]
+    language = scored.config.data.target_language
+    found = {
+        "bleu": corpus_bleu(lines, references),
+        "bleu_paper": paper_bleu(lines, references, language),
+    }
+    settings = {
+        "beam_size": decode.beam_size,
+        "length_penalty": decode.length_penalty,
+        "length_penalty_alpha": decode.length_penalty_alpha,
+        "extra_length": decode.extra_length,
+    }
+    return [
+        new_score(
+            name,
+            metric,
+            bleu.value,
+            sentences=bleu.sentences,
+            steps=scored.steps,
+            decode=settings,
+            signature=bleu.signature,
+            unfinished=sum(best.unfinished for best in translations),
+        )
+        for metric, bleu in found.items()
+    ]
+
+
+def as_lines(entries: Sequence[dict[str, Any]]) -> str:
+    """A line a score, for people."""
+    return "\n".join(map(_line, entries))
+
+
+def _line(score: dict[str, Any]) -> str:
+    steps = score["steps"]
+    which = f"average of {len(steps)} checkpoints" if len(steps) > 1 else "checkpoint"
+    text = (
+        f"{score['split']} {score['metric']} {score['value']:.2f} "
+        f"({score['sentences']:,} sentences, {which} {', '.join(map(str, steps))})"
+    )
+    return f"{text}; {score['signature']}" if score["signature"] else text

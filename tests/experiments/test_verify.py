@@ -1,0 +1,117 @@
+"""``verify``: says what holds, and exits 1 where a fault is planted."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+from experiments import command, verify
+from tests.experiments.tiny_sweeps import folder_of
+from transformer_ablation import parallel
+from transformer_ablation.data.batches import TrainBatches
+from transformer_ablation.model import transformer
+from transformer_ablation.model.attention import slot_mask
+
+
+@pytest.fixture
+def check(tmp_path_factory, capsys):
+    """Runs ``verify`` on the tiny sweep: exit code and findings by name."""
+    folder = folder_of(tmp_path_factory)
+
+    def run(name, *more):
+        code = command.run(
+            verify.COMMAND,
+            [
+                f"--config={folder / 'tiny.py'}",
+                f"--config.data.directory={folder / 'corpus'}",
+                f"--cache={folder / 'cache'}",
+                f"--check={name}",
+                "--format=json",
+                *more,
+            ],
+        )
+        out = capsys.readouterr().out
+        return code, {f["check"]: f for f in json.loads(out)["checks"]} if out else {}
+
+    return run
+
+
+def test_everything_holds(check):
+    code, found = check("all")
+    assert code == 0 and list(found) == ["devices", "resume", "decode"]
+    assert all(finding["equal"] is True for finding in found.values())
+    assert found["devices"]["figures"]["count"] == 4
+    assert found["resume"]["figures"]["different"] == 0
+    assert found["decode"]["figures"]["missed"] == 0
+
+
+def test_mean_of_means_is_caught(check, monkeypatch):
+    """Every device divides by its own tokens, and the means are averaged."""
+
+    def mean_of_means(local):
+        gradients, sums = local
+        own = jax.tree.map(lambda g: g / jnp.maximum(sums.tokens, 1), gradients)
+        total = jax.tree.map(lambda x: lax.psum(x, parallel.AXIS), sums)
+        mean = jax.tree.map(lambda g: lax.pmean(g, parallel.AXIS), own)
+        return jax.tree.map(lambda g: g * total.tokens, mean), total
+
+    monkeypatch.setattr(parallel, "sum_over_devices", mean_of_means)
+    code, found = check("devices")
+    assert code == 1 and found["devices"]["equal"] is False
+    assert found["devices"]["figures"]["gradient"] > 1e-3
+
+
+def test_data_position_that_is_not_restored_is_caught(check, monkeypatch):
+    iterate = TrainBatches.iterate
+    monkeypatch.setattr(
+        TrainBatches,
+        "iterate",
+        lambda self, start, stop, count: iterate(self, 0, stop - start, count),
+    )
+    code, found = check("resume")
+    assert code == 1 and found["resume"]["figures"]["different"] > 100
+
+
+def test_optimizer_that_is_not_restored_is_caught(check, monkeypatch):
+    replicate = parallel.replicate
+
+    def forgetful(tree):
+        return replicate(
+            tree._replace(optimizer=jax.tree.map(jnp.zeros_like, tree.optimizer))
+        )
+
+    monkeypatch.setattr(parallel, "replicate", forgetful)
+    code, found = check("resume")
+    assert code == 1 and found["resume"]["figures"]["different"] > 100
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_cache_that_is_off_by_one_is_caught(check, monkeypatch, shift):
+    """The position at hand is hidden, or an empty one is seen."""
+    monkeypatch.setattr(
+        transformer,
+        "slot_mask",
+        lambda origin, position, window: slot_mask(origin, position + shift, window),
+    )
+    code, found = check("decode")
+    assert code == 1 and found["decode"]["figures"]["logits"] > 1e-3
+
+
+def test_one_device_has_nothing_to_compare(check):
+    with parallel.at_most(1):
+        code, found = check("devices")
+    assert code == 0 and found["devices"]["equal"] is None
+
+
+@pytest.mark.parametrize(
+    "flag", ["--config.model.norm=pre", "--config.model.positions=learned"]
+)
+def test_decoding_of_other_models_holds(check, flag):
+    code, found = check("decode", flag)
+    assert code == 0, found
+
+
+def test_unknown_check_is_refused(check):
+    assert check("decoding") == (2, {})
