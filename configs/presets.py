@@ -18,11 +18,10 @@ the English-German problem by 1.4, which Adam cancels but for its epsilon.
 Source: github.com/tensorflow/tensor2tensor, commits named at each preset.
 """
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
-from transformer_ablation.config import ConfigError
+from transformer_ablation.config import ConfigError, unknown_name
 
 Preset = Callable[[Any], dict[str, Any]]
 
@@ -93,10 +92,6 @@ def get_preset(name: str) -> Preset:
     Raises:
       ConfigError: for an unknown one, with the nearest name.
     """
-    if name in PRESETS:
-        return PRESETS[name]
-    near = difflib.get_close_matches(name, PRESETS, n=1)
-    start = f"did you mean {near[0]}? The" if near else "the"
-    raise ConfigError(
-        [f"unknown preset {name!r}; {start} presets are: {', '.join(PRESETS)}"]
-    )
+    if name not in PRESETS:
+        raise ConfigError(unknown_name("preset", name, PRESETS))
+    return PRESETS[name]

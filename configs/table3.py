@@ -25,7 +25,6 @@ positions lose 0.1; big gains 0.6. Thirteen of the nineteen differences are
 at most 0.5 BLEU, so one seed does not rank them.
 """
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +32,7 @@ import ml_collections
 from ml_collections.config_dict import placeholder
 
 from configs import base as base_model
-from transformer_ablation.config import Config, ConfigError
+from transformer_ablation.config import Config, ConfigError, unknown_name
 from transformer_ablation.sweep.rows import BASE, PaperResult, Row, fraction
 
 TITLE = 'Table 3 of "Attention Is All You Need": variations on the Transformer'
@@ -93,10 +92,7 @@ SCALES: dict[str, dict[str, Any]] = {
 def get_config(scale: str = "grammar") -> ml_collections.ConfigDict:
     """The base model at a scale of ``SCALES``."""
     if scale not in SCALES:
-        near = difflib.get_close_matches(scale, SCALES, n=1)
-        start = f"did you mean {near[0]}? The" if near else "the"
-        scales = ", ".join(SCALES)
-        raise ConfigError([f"unknown scale {scale!r}; {start} scales are: {scales}"])
+        raise ConfigError(unknown_name("scale", scale, SCALES))
     config = base_model.get_config()
     for path, value in SCALES[scale].items():
         section, name = path.split(".")

@@ -1,5 +1,7 @@
 """Flags that stand for fields of a run's decoding."""
 
+from collections.abc import Iterable
+
 from absl import flags
 
 from transformer_ablation.config import Config, replace
@@ -18,13 +20,14 @@ FIELDS = {
 }
 
 
-def define(values: flags.FlagValues) -> None:
-    """A flag a field, and --step."""
+def define(values: flags.FlagValues, names: Iterable[str] = tuple(FIELDS)) -> None:
+    """A flag a field of ``names``, and --step."""
     kinds = {
         "length_penalty": flags.DEFINE_string,
         "length_penalty_alpha": flags.DEFINE_float,
     }
-    for name, (path, text) in FIELDS.items():
+    for name in names:
+        path, text = FIELDS[name]
         make = kinds.get(name, flags.DEFINE_integer)
         make(name, None, f"{text}; else the run's {path}", flag_values=values)
     text = "use the checkpoint of this update; the newest by default"
@@ -37,5 +40,9 @@ def changed(config: Config, options: flags.FlagValues) -> Config:
     Raises:
       ConfigError: for a value that its field may not have.
     """
-    given = {path: options[name].value for name, (path, _) in FIELDS.items()}
+    given = {
+        path: options[name].value
+        for name, (path, _) in FIELDS.items()
+        if name in options
+    }
     return replace(config, {p: v for p, v in given.items() if v is not None})

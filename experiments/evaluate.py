@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -14,8 +13,7 @@ from transformer_ablation.report import record
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the evaluation."""
-    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
-    flags.DEFINE_string("run", None, text, flag_values=values)
+    shared_flags.define_run(values)
     text = "splits to score, with commas; else the run's validation and test split"
     flags.DEFINE_list("split", None, text, flag_values=values)
     decoding_flags.define(values)
@@ -25,12 +23,7 @@ def define(values: flags.FlagValues) -> None:
 
 def body(options: flags.FlagValues) -> None:
     """Score, add to the record, print."""
-    if not options.run:
-        raise command.UsageError(
-            "--run is missing; name the folder of a run, for example "
-            "--run=runs/table3/runs/base/seed0"
-        )
-    run = loading.read_run(Path(options.run))
+    run = loading.read_run(shared_flags.run_folder(options))
     found = record.read_record(run.directory)
     if found is None or run.state == "running":
         state = "without a record" if found is None else "still running"

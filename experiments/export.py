@@ -6,8 +6,7 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, loading, shared_flags
-from transformer_ablation.config import replace
+from experiments import command, decoding_flags, loading, shared_flags
 from transformer_ablation.export import marian
 
 FORMATS = ("marian", "ctranslate2")
@@ -16,33 +15,27 @@ CONVERTER_NEEDS = ("ctranslate2", "torch", "transformers")
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the export."""
-    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
-    flags.DEFINE_string("run", None, text, flag_values=values)
+    shared_flags.define_run(values)
     text = "folder to write, which must not hold files; needed"
     flags.DEFINE_string("out", None, text, flag_values=values)
     text = "marian: for transformers.MarianMTModel; ctranslate2: that, converted"
     flags.DEFINE_enum("format", "marian", FORMATS, text, flag_values=values)
-    text = "newest checkpoints to average; else the run's decode.average_checkpoints"
-    flags.DEFINE_integer("average", None, text, flag_values=values)
-    text = "use the checkpoint of this update; the newest by default"
-    flags.DEFINE_integer("step", None, text, flag_values=values)
+    decoding_flags.define(values, ("average",))
     shared_flags.define_cache(values)
 
 
 def body(options: flags.FlagValues) -> None:
     """Load the run and write it."""
-    for name in ("run", "out"):
-        if not options[name].value:
-            raise command.UsageError(f"--{name} is missing; see the examples")
+    folder = shared_flags.run_folder(options)
+    if not options.out:
+        raise command.UsageError("--out is missing; name the folder to write")
     out = Path(options.out)
-    run = loading.read_run(Path(options.run))
+    run = loading.read_run(folder)
     marian.check(run.config.model)
     marian.check_folder(out)
     if options.format == "ctranslate2":
         _check_converter()
-    if options.average is not None:
-        changes = {"decode.average_checkpoints": options.average}
-        run = run._replace(config=replace(run.config, changes))
+    run = run._replace(config=decoding_flags.changed(run.config, options))
     from transformer_ablation import parallel
 
     parallel.set_up(shared_flags.cache_folder(options))

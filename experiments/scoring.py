@@ -10,6 +10,7 @@ from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate.bleu import corpus_bleu, paper_bleu
 from transformer_ablation.evaluate.perplexity import Scorer, perplexity
 from transformer_ablation.evaluate.translation import Translator
+from transformer_ablation.report.consistency import DECODE_FIELDS
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import new_score
 
@@ -82,12 +83,7 @@ def _bleus(
         "bleu": corpus_bleu(lines, references),
         "bleu_paper": paper_bleu(lines, references, language),
     }
-    settings = {
-        "beam_size": decode.beam_size,
-        "length_penalty": decode.length_penalty,
-        "length_penalty_alpha": decode.length_penalty_alpha,
-        "extra_length": decode.extra_length,
-    }
+    settings = {name: getattr(decode, name) for name in DECODE_FIELDS}
     return [
         new_score(
             name,

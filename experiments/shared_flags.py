@@ -5,6 +5,8 @@ from pathlib import Path
 
 from absl import flags
 
+from experiments.command import UsageError
+
 
 def define_runs(values: flags.FlagValues) -> None:
     """--rows and --seeds."""
@@ -13,6 +15,26 @@ def define_runs(values: flags.FlagValues) -> None:
     )
     text = "whole numbers, with commas; train.seed of base by default"
     flags.DEFINE_string("seeds", None, text, flag_values=values)
+
+
+def define_run(values: flags.FlagValues) -> None:
+    """--run."""
+    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
+    flags.DEFINE_string("run", None, text, flag_values=values)
+
+
+def run_folder(options: flags.FlagValues) -> Path:
+    """The folder that --run names.
+
+    Raises:
+      UsageError: if it is missing.
+    """
+    if not options.run:
+        raise UsageError(
+            "--run is missing; name the folder of a run, for example "
+            "--run=runs/table3/runs/base/seed0"
+        )
+    return Path(options.run)
 
 
 def define_workdir(values: flags.FlagValues, text: str = "folder of the sweep") -> None:

@@ -30,7 +30,8 @@ def complete(
     _check_workdir(workdir, base)
     identify = sweep_data.identifier([item.config.data for item in expanded], cache)
     todo = runs.make_runs(expanded, seeds, workdir, identify)
-    sweep_data.check(_pending(todo), cache)
+    done = runs.finals(todo, read_record)
+    sweep_data.check((run for run in todo if run.name not in done), cache)
     with local.locked(workdir):
         previous = _check_workdir(workdir, base)
         runs.check_folders(todo, read_record)
@@ -50,14 +51,10 @@ def _check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     return previous
 
 
-def _pending(todo: list[runs.Run]) -> list[runs.Run]:
-    return [run for run in todo if not runs.is_final(run, read_record)]
-
-
 def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
     """Run what has no result; JAX is loaded only if there is something."""
-    if not _pending(todo):
-        states = runs.finals(todo, read_record)
+    states = runs.finals(todo, read_record)
+    if len(states) == len(todo):
         outcome = local.Outcome(states, {}, False)
         ended = "finished"
         if outcome.diverged:

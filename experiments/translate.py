@@ -1,7 +1,6 @@
 """``python -m experiments.translate --run=DIR``: lines on stdin to lines on stdout."""
 
 import sys
-from pathlib import Path
 
 from absl import flags
 
@@ -17,8 +16,7 @@ from transformer_ablation.config import Config, replace
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the translation."""
-    text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"
-    flags.DEFINE_string("run", None, text, flag_values=values)
+    shared_flags.define_run(values)
     decoding_flags.define(values)
     text = "translations a line, best first, each on a line of its own"
     flags.DEFINE_integer("n_best", 1, text, flag_values=values)
@@ -27,14 +25,10 @@ def define(values: flags.FlagValues) -> None:
 
 def body(options: flags.FlagValues) -> None:
     """Load the run and translate."""
-    if not options.run:
-        raise command.UsageError(
-            "--run is missing; name the folder of a run, for example "
-            "--run=runs/table3/runs/base/seed0"
-        )
+    folder = shared_flags.run_folder(options)
     if sys.stdin is None:
         raise command.UsageError("there is no standard input to translate from")
-    run = loading.read_run(Path(options.run))
+    run = loading.read_run(folder)
     at_terminal = sys.stdin.isatty()
     config = _config(run.config, options, one_by_one=at_terminal)
     if not 1 <= options.n_best <= config.decode.beam_size:

@@ -310,6 +310,14 @@ def suggestion(path: str) -> str:
     return f"; there are {', '.join(SECTIONS)}"
 
 
+def unknown_name(kind: str, name: str, known: Iterable[str], nearest: int = 1) -> str:
+    """``unknown KIND 'x'; did you mean y? The KINDs are: ...``."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=nearest)
+    start = f"did you mean {' or '.join(near)}? The" if near else "the"
+    return f"unknown {kind} {name!r}; {start} {kind}s are: {', '.join(known)}"
+
+
 def contradictions(config: Config) -> list[str]:
     """Faults that only two fields together have."""
     return [

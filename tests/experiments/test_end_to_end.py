@@ -38,11 +38,6 @@ batches.TrainBatches.iterate, metrics.MetricWriter.write = iterating, writing
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny.folder_of(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
 def straight(folder):
     return tiny.straight(folder)
 

@@ -1,24 +1,11 @@
 """``evaluate``: a run's checkpoints scored again, into its record."""
 
 import json
-import shutil
 
 import pytest
 
 from experiments import command, evaluate, tables
-from tests.experiments import tiny_sweeps as tiny
 from transformer_ablation.report.record import read_record, update_record
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny.folder_of(tmp_path_factory)
-
-
-@pytest.fixture
-def workdir(folder, tmp_path):
-    """The finished tiny sweep, free to be changed."""
-    return shutil.copytree(tiny.straight(folder), tmp_path / "w")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """``train``: one run of a sweep's workdir, and its scores."""
 
 import json
-import shutil
 
 import pytest
 
@@ -14,17 +13,6 @@ from transformer_ablation.report.record import (
     update_record,
     write_record,
 )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny.folder_of(tmp_path_factory)
-
-
-@pytest.fixture
-def workdir(folder, tmp_path):
-    """A workdir of a finished sweep that a test may change."""
-    return shutil.copytree(tiny.straight(folder), tmp_path / "w")
 
 
 @pytest.fixture

@@ -20,11 +20,6 @@ from transformer_ablation.vocabulary import EOS, PAD
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny.folder_of(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
 def base(folder):
     """The folder of a finished run; nobody writes there."""
     return tiny.straight(folder) / "runs/base/seed0"

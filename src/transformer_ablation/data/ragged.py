@@ -94,17 +94,8 @@ def save_split(split: TokenizedSplit, folder: Path) -> None:
     """Writes four ``.npy`` files into a folder."""
     for name in ("source", "target"):
         ragged = getattr(split, name)
-        _save(folder / f"{name}_ids.npy", ragged.ids)
-        _save(folder / f"{name}_offsets.npy", ragged.offsets)
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    """As ``np.save``, whose error on a full disk does not say that it is full."""
-    array = np.ascontiguousarray(array)
-    with path.open("wb") as file:
-        header = np.lib.format.header_data_from_array_1_0(array)
-        np.lib.format.write_array_header_1_0(file, header)
-        file.write(array.tobytes())
+        np.save(folder / f"{name}_ids.npy", ragged.ids, allow_pickle=False)
+        np.save(folder / f"{name}_offsets.npy", ragged.offsets, allow_pickle=False)
 
 
 def load_split(folder: Path) -> TokenizedSplit:

@@ -18,11 +18,10 @@ def sinusoidal_table(
     Computed in float64: an angle of 1000 has an error of 3e-5 in float32.
     """
     positions_L1 = np.arange(length, dtype=np.float64)[:, None]
-    pairs = d_model // 2
-    steps = pairs - 1 if layout == "halves" else pairs
+    pairs, halves = d_model // 2, layout == "halves"
+    steps = pairs - 1 if halves else pairs
     angles_LE = positions_L1 * 10_000.0 ** -(np.arange(pairs) / steps)[None]
     table_LD = np.empty((length, d_model))
-    halves = layout == "halves"
     sines = slice(None, pairs) if halves else slice(0, None, 2)
     cosines = slice(pairs, None) if halves else slice(1, None, 2)
     table_LD[:, sines] = np.sin(angles_LE)

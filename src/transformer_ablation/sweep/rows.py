@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import difflib
 import fractions
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from transformer_ablation.config import (
     differences,
     get,
     replace,
+    unknown_name,
 )
 
 FRACTIONS = {
@@ -89,11 +89,7 @@ def select(rows: Sequence[Row], names: Iterable[str] | None) -> tuple[Row, ...]:
     problems = []
     for name in wanted:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3)
-            start = f"did you mean {' or '.join(near)}? The" if near else "the"
-            problems.append(
-                f"unknown row {name!r}; {start} rows are: {', '.join(known)}"
-            )
+            problems.append(unknown_name("row", name, known, nearest=3))
     if not wanted:
         problems.append(f"no row is named; the rows are: {', '.join(known)}")
     if problems:

@@ -84,22 +84,18 @@ def folder(workdir: Path, row: str, seed: int) -> Path:
     return workdir / "runs" / row / f"seed{seed}"
 
 
-def is_final(run: Run, read_record: ReadRecord) -> bool:
-    """Whether the run's folder already holds its result."""
+def final_status(run: Run, read_record: ReadRecord) -> str | None:
+    """How the run of this folder ended for good; None if it is still to be run."""
     record = read_record(run.directory)
-    if record is None:
-        return False
-    return record.get("identity") == run.identity and record.get("status") in FINAL
+    if record is None or record.get("identity") != run.identity:
+        return None
+    return record["status"] if record.get("status") in FINAL else None
 
 
 def finals(runs: Sequence[Run], read_record: ReadRecord) -> dict[str, str]:
     """``{name: status}`` of the runs that are not to be run again."""
-    found = {}
-    for run in runs:
-        if is_final(run, read_record):
-            record = read_record(run.directory)
-            found[run.name] = record["status"] if record else "finished"
-    return found
+    found = {run.name: final_status(run, read_record) for run in runs}
+    return {name: status for name, status in found.items() if status is not None}
 
 
 def check_folders(runs: Sequence[Run], read_record: ReadRecord) -> None:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from transformer_ablation import parallel
-from transformer_ablation.config import Config, replace
+from transformer_ablation.config import Config
 from transformer_ablation.train import step as steps
 from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import train
@@ -95,13 +95,11 @@ def compare_resumed(case: Case, folder: Path, vocabulary_hash: str) -> Resumed:
     update = steps.make_update(case.model, case.config)
     straight, _ = _run(case, update, UPDATES)
     half, _ = _run(case, update, UPDATES // 2)
-    keep = {"train.keep_checkpoints": max(1, case.config.decode.average_checkpoints)}
-    config = replace(case.config, keep)
-    saved = Checkpoints(folder, config, vocabulary_hash)
+    saved = Checkpoints(folder, case.config, vocabulary_hash)
     saved.save(half)
     saved.close()
-    reopened = Checkpoints(folder, config, vocabulary_hash)
-    restored = reopened.restore(steps.state_shapes(case.model, config))
+    reopened = Checkpoints(folder, case.config, vocabulary_hash)
+    restored = reopened.restore(steps.state_shapes(case.model, case.config))
     reopened.close()
     resumed, _ = _run(case, update, UPDATES, restored)
     pairs = zip(jax.tree.leaves(straight), jax.tree.leaves(resumed), strict=True)
