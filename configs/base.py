@@ -64,6 +64,9 @@ def get_config() -> ml_collections.ConfigDict:
     config.data.vocabulary_size = 37_000
     config.data.max_train_length = 255  # not in the paper; its first code's limit
     config.data.length_buckets = 8
+    # Rows of so many target positions hold several pairs; None is the paper's way,
+    # pairs of similar length in one batch.
+    config.data.packed_length = placeholder(int)
     config.data.tokens_per_batch = 25_000
 
     config.train = ml_collections.ConfigDict()

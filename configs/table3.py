@@ -45,8 +45,9 @@ SCALES: dict[str, dict[str, Any]] = {
         "data.corpus": "grammar",
         "data.test_split": None,  # Table 3 is of the validation set
         "data.vocabulary_size": 3000,
-        "data.max_train_length": 60,
-        "data.length_buckets": 2,
+        "data.max_train_length": 47,
+        "data.length_buckets": 1,
+        "data.packed_length": 48,
         "data.tokens_per_batch": 768,
         "model.num_layers": 3,
         "model.d_model": 64,

@@ -4,12 +4,14 @@ from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.model.transformer import Transformer
-from transformer_ablation.vocabulary import BOS, PAD
+from transformer_ablation.vocabulary import BOS, EOS, PAD
 
 
 def build_model(config: Config, vocabulary_size: int) -> Transformer:
     """The network of a config."""
-    return Transformer(config.model, vocabulary_size, pad_id=PAD, bos_id=BOS)
+    return Transformer(
+        config.model, vocabulary_size, pad_id=PAD, bos_id=BOS, eos_id=EOS
+    )
 
 
 def train_batches(config: Config, prepared: Prepared) -> TrainBatches:
@@ -18,6 +20,7 @@ def train_batches(config: Config, prepared: Prepared) -> TrainBatches:
         prepared.train,
         tokens_per_batch=config.data.tokens_per_batch,
         length_buckets=config.data.length_buckets,
+        packed_length=config.data.packed_length,
         max_train_length=config.data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,

@@ -94,6 +94,7 @@ FIELD_CASES = {
         [0, 65, 8.0, "8", True, None],
         [1, 64],
     ),
+    "data.packed_length": (*OPTIONAL_WHOLE[:2], [None]),  # see CONTRADICTIONS
     "data.tokens_per_batch": (WHOLE[0], WHOLE[1], [256]),
     "train.steps": WHOLE,
     "train.seed": (
@@ -340,6 +341,26 @@ CONTRADICTIONS = {
         "data.max_train_length = 255 pieces in each of 100 accumulation steps; "
         "it must be at least 25600",
     ),
+    # A row of 300 in each of 100 steps.
+    "batch_too_small_for_rows": (
+        {
+            "optimizer__accumulation_steps": 100,
+            "data__packed_length": 300,
+            "data__length_buckets": 1,
+        },
+        "data.tokens_per_batch: 25000 cannot hold a row of data.packed_length = 300 "
+        "pieces in each of 100 accumulation steps; it must be at least 30000",
+    ),
+    "row_too_short": (
+        {"data__packed_length": 255, "data__length_buckets": 1},
+        "data.packed_length: a row of 255 cannot hold a sentence of "
+        "data.max_train_length = 255 pieces and its end; it must be at least 256",
+    ),
+    "buckets_of_packed_rows": (
+        {"data__packed_length": 256},
+        "data.length_buckets: 8 buckets, but packed rows (data.packed_length = 256) "
+        "have one shape; make it 1, or data.packed_length None",
+    ),
     "too_few_checkpoints": (
         {"decode__average_checkpoints": 20},
         "decode.average_checkpoints: 20 are averaged, but "
@@ -364,6 +385,7 @@ def test_contradiction_is_refused_with_both_fields(base_mapping, name):
         {"data__source_language": "de", "data__target_language": "en"},
         {"data__test_split": None},
         {"data__tokens_per_batch": 256},
+        {"data__packed_length": 256, "data__length_buckets": 1},
         {"optimizer__accumulation_steps": 100, "data__tokens_per_batch": 25600},
         {"decode__average_checkpoints": 5},
     ],
@@ -484,6 +506,8 @@ def test_base_is_the_papers_base_model(base_config):
         "data.target_language": "de",
         "data.vocabulary_size": 37_000,
         "data.tokens_per_batch": 25_000,
+        # "batched together by approximate sequence length"
+        "data.packed_length": None,
         # Section 6.1; Table 3 is scored without averaging.
         "decode.beam_size": 4,
         "decode.length_penalty": "wu2016",

@@ -149,7 +149,8 @@ class DataConfig:
 
     ``tokens_per_batch`` counts padded target positions of one update over all
     devices; ``max_train_length`` counts the pieces of one side of a training
-    pair, without the end of sentence.
+    pair, without the end of sentence. ``packed_length`` is the length of rows
+    that hold several pairs; None gives each pair a row of its own.
     """
 
     corpus: str = choice("grammar", "multi30k", "wmt14")
@@ -162,6 +163,7 @@ class DataConfig:
     vocabulary_size: int = integer(300, 1_000_000)
     max_train_length: int = integer(1)
     length_buckets: int = integer(1, 64)
+    packed_length: int | None = integer(1, optional=True)
     tokens_per_batch: int = integer(1)
 
 
@@ -387,6 +389,12 @@ def _data_contradictions(config: Config) -> list[str]:
             f"data.train_split: {data.train_split!r} is also scored; "
             "train on one split and score others"
         )
+    if data.packed_length is not None and data.length_buckets != 1:
+        problems.append(
+            f"data.length_buckets: {data.length_buckets} buckets, but packed rows "
+            f"(data.packed_length = {data.packed_length}) have one shape; make it 1, "
+            "or data.packed_length None"
+        )
     if data.validation_split == data.test_split:
         problems.append(
             f"data.test_split: {data.test_split!r} is the validation split too; "
@@ -398,11 +406,20 @@ def _data_contradictions(config: Config) -> list[str]:
 def _training_contradictions(config: Config) -> list[str]:
     data, optimizer, train = config.data, config.optimizer, config.train
     problems = []
-    least = (data.max_train_length + 1) * optimizer.accumulation_steps
+    row, what = data.max_train_length + 1, "a sentence of data.max_train_length"
+    if data.packed_length is not None and data.packed_length < row:
+        problems.append(
+            f"data.packed_length: a row of {data.packed_length} cannot hold a sentence "
+            f"of data.max_train_length = {data.max_train_length} pieces and its end; "
+            f"it must be at least {row}"
+        )
+    elif data.packed_length is not None:
+        row, what = data.packed_length, "a row of data.packed_length"
+    least = row * optimizer.accumulation_steps
     if data.tokens_per_batch < least:
         problems.append(
-            f"data.tokens_per_batch: {data.tokens_per_batch} cannot hold a sentence of "
-            f"data.max_train_length = {data.max_train_length} pieces in each of "
+            f"data.tokens_per_batch: {data.tokens_per_batch} cannot hold {what} = "
+            f"{data.packed_length or data.max_train_length} pieces in each of "
             f"{optimizer.accumulation_steps} accumulation steps; "
             f"it must be at least {least}"
         )

@@ -44,6 +44,7 @@ def make(split, **changes):
     settings = {
         "tokens_per_batch": 120,
         "length_buckets": 3,
+        "packed_length": None,
         "max_train_length": MAX_LENGTH,
         "accumulation_steps": 1,
         "seed": 7,
@@ -249,7 +250,8 @@ def test_prefetching_can_be_left_at_any_time():
         "from transformer_ablation.data.ragged import Ragged, TokenizedSplit\n"
         "side = Ragged.of([[5, 3]] * 64)\n"
         "batches = TrainBatches(TokenizedSplit(side, side), tokens_per_batch=16,\n"
-        "  length_buckets=1, max_train_length=4, accumulation_steps=1, seed=0)\n"
+        "  length_buckets=1, packed_length=None, max_train_length=4,\n"
+        "  accumulation_steps=1, seed=0)\n"
         "left = batches.iterate(0, 10**9, 1)\nnext(left)\nleft.close()\n"
         "held = batches.iterate(0, 10**9, 1)\nprint(next(held).target_tokens)\n"
     )

@@ -42,7 +42,7 @@ CLOSE = 2e-5
 
 def tiny_model():
     settings = config.from_mapping(base.get_config())
-    return Transformer(config.replace(settings, SIZES).model, V, PAD, BOS)
+    return Transformer(config.replace(settings, SIZES).model, V, PAD, BOS, EOS)
 
 
 def random_params(model, seed=3):

@@ -140,7 +140,7 @@ def test_folder_holds_config_weights_and_pieces(tmp_path, vocabulary, base_confi
     from safetensors.numpy import load_file
 
     module = small_module(**FITS)
-    module = module.clone(vocabulary_size=vocabulary.size, pad_id=0, bos_id=2)
+    module = module.clone(vocabulary_size=vocabulary.size, pad_id=0, bos_id=2, eos_id=3)
     params = random_parameters(module, seed=4)
     config = dataclasses.replace(base_config, model=module.config)
     config = replace(config, {"decode.length_penalty_alpha": 0.8})

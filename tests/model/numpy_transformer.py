@@ -14,8 +14,8 @@ import numpy as np
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.transformer import Transformer
 
-# Neither id is the vocabulary's own: a hard-coded one is noticed.
-PAD, BOS, VOCABULARY = 4, 1, 23
+# No id is the vocabulary's own: a hard-coded one is noticed.
+PAD, BOS, EOS, VOCABULARY = 4, 1, 2, 23
 SMALL = ModelConfig(
     architecture="transformer",
     num_layers=1,
@@ -50,7 +50,7 @@ class Kept:
 def small_module(**fields) -> Transformer:
     """A linen model with some fields of ``SMALL`` changed."""
     model = dataclasses.replace(SMALL, **fields)
-    return Transformer(model, VOCABULARY, pad_id=PAD, bos_id=BOS)
+    return Transformer(model, VOCABULARY, pad_id=PAD, bos_id=BOS, eos_id=EOS)
 
 
 def parameter_shapes(module: Transformer):

@@ -38,7 +38,9 @@ def rows(scale):
 @functools.cache
 def size(model, vocabulary_size):
     """Numbers in the parameters of the initialised model; rows share models."""
-    shapes = parameter_shapes(Transformer(model, vocabulary_size, pad_id=0, bos_id=1))
+    shapes = parameter_shapes(
+        Transformer(model, vocabulary_size, pad_id=0, bos_id=1, eos_id=3)
+    )
     groups = dict.fromkeys(("embedding", "positions", "attention"), 0)
     groups |= dict.fromkeys(("feed_forward", "layer_norm"), 0)
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
@@ -181,7 +183,7 @@ def test_flops_are_within_a_tenth_of_xlas():
     the softmax and the like, so it finds more, not less.
     """
     model = dataclasses.replace(SMALL, d_model=96, d_ff=320, d_k=56, d_v=40)
-    module = Transformer(model, 500, pad_id=0, bos_id=1)
+    module = Transformer(model, 500, pad_id=0, bos_id=1, eos_id=3)
     shapes = parameter_shapes(module)
     source_BS = jax.ShapeDtypeStruct((3, 17), jnp.int32)
     target_BT = jax.ShapeDtypeStruct((3, 23), jnp.int32)

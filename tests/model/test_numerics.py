@@ -26,7 +26,7 @@ V = 1000
 def started():
     """A model of width 64 as it is before training, and what its parts put out."""
     model = dataclasses.replace(small_module(**WIDE).config, d_k=16, d_v=16)
-    module = Transformer(model, V, pad_id=0, bos_id=1)
+    module = Transformer(model, V, pad_id=0, bos_id=1, eos_id=3)
     generator = np.random.default_rng(0)
     source_BS, target_BT = generator.integers(3, V, (2, 16, 20)).astype(np.int32)
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.model.numpy_transformer import (
     BOS,
+    EOS,
     PAD,
     VOCABULARY,
     NumpyTransformer,
@@ -201,6 +202,7 @@ def gradients():
         vocabulary_size=43,
         pad_id=PAD,
         bos_id=BOS,
+        eos_id=EOS,
     )
     target = np.full((7, 6), PAD, np.int32)
     target[:6] = np.arange(5, 41).reshape(6, 6)

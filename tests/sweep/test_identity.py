@@ -17,7 +17,7 @@ def test_identity_is_the_hash_of_the_canonical_text(base_mapping):
     model = json.dumps(base_mapping["model"], sort_keys=True, separators=(",", ":"))
     text = (
         '{"config":{"data":{"corpus":"wmt14","length_buckets":8,'
-        '"max_train_length":255,"source_language":"en","target_language":"de",'
+        '"max_train_length":255,"packed_length":null,"source_language":"en","target_language":"de",'
         '"test_split":"test","tokens_per_batch":25000,"train_split":"train",'
         '"validation_split":"validation","vocabulary_size":37000},'
         '"decode":{"average_checkpoints":1,"beam_size":4,"extra_length":50,'

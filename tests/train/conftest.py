@@ -6,7 +6,7 @@ import pytest
 from tests.train.tiny_training import SETTINGS, VOCABULARY, make_config
 from transformer_ablation.model.transformer import Transformer
 from transformer_ablation.train import step as steps
-from transformer_ablation.vocabulary import BOS, PAD
+from transformer_ablation.vocabulary import BOS, EOS, PAD
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def config():
 
 @pytest.fixture(scope="session")
 def model(config):
-    return Transformer(config.model, VOCABULARY, pad_id=PAD, bos_id=BOS)
+    return Transformer(config.model, VOCABULARY, pad_id=PAD, bos_id=BOS, eos_id=EOS)
 
 
 @pytest.fixture(scope="session")

@@ -61,12 +61,37 @@ def make_batch(seed=0, targets=TARGET_LENGTHS):
     )
 
 
+def joined_rows(first, second):
+    """One packed batch: row i of the one, then row i of the other."""
+
+    def join(a, b):
+        rows = [[*a[a != PAD], *b[b != PAD]] for a, b in zip(a, b, strict=True)]
+        return Ragged.of(rows).padded(np.arange(len(rows)), len(rows), 2 * a.shape[1])
+
+    return _two(join, first, second)
+
+
+def stacked_rows(first, second):
+    """The rows of the one, then those of the other."""
+    return _two(lambda a, b: np.concatenate([a, b]), first, second)
+
+
+def _two(put, first, second):
+    return Batch(
+        put(first.source, second.source),
+        put(first.target, second.target),
+        first.source_tokens + second.source_tokens,
+        first.target_tokens + second.target_tokens,
+    )
+
+
 def train_batches(split, config):
     """The batches of training of a config."""
     return TrainBatches(
         split,
         tokens_per_batch=config.data.tokens_per_batch,
         length_buckets=config.data.length_buckets,
+        packed_length=config.data.packed_length,
         max_train_length=config.data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,
@@ -91,16 +116,16 @@ def leaves(tree):
     return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in flat}
 
 
-def assert_close(found, expected):
-    """Every leaf to 1e-5 of its own size."""
+def assert_close(found, expected, tolerance=1e-5):
+    """Every leaf to a tolerance of its own size."""
     found, expected = leaves(found), leaves(expected)
     assert found.keys() == expected.keys()
     for path, value in expected.items():
         np.testing.assert_allclose(
             found[path],
             value,
-            rtol=1e-5,
-            atol=1e-5 * np.abs(value).max(),
+            rtol=tolerance,
+            atol=tolerance * np.abs(value).max(),
             err_msg=path,
         )
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer_ablation.data.buckets import assign, choose_buckets, choose_rows
+from transformer_ablation.data.buckets import BucketedRows, Selection, Shape
+from transformer_ablation.data.packing import PackedRows
 from transformer_ablation.data.ragged import TokenizedSplit
 from transformer_ablation.vocabulary import PAD
 
@@ -30,19 +31,10 @@ class Batch(NamedTuple):
     target_tokens: int
 
 
-class Shape(NamedTuple):
-    """Size of a batch over all devices and accumulation steps."""
-
-    rows: int
-    source_length: int
-    target_length: int
-
-
 class TrainBatches:
     """Updates 0, 1, 2, ... of training: a function of data, settings and seed.
 
-    An epoch holds every pair exactly once. What does not fill a batch of its bucket
-    moves up to the next, so only the last bucket has a batch that is not full.
+    An epoch holds every pair exactly once, and at most one batch that is not full.
     """
 
     def __init__(
@@ -51,11 +43,15 @@ class TrainBatches:
         *,
         tokens_per_batch: int,
         length_buckets: int,
+        packed_length: int | None,
         max_train_length: int,
         accumulation_steps: int,
         seed: int,
     ):
         """``tokens_per_batch`` counts padded target positions over all devices.
+
+        Rows of ``packed_length`` hold several pairs; None puts one into a row, in
+        ``length_buckets`` shapes.
 
         Raises:
           ValueError: if there are no pairs, or one is longer than allowed.
@@ -69,32 +65,41 @@ class TrainBatches:
                 f"a training pair has {longest} pieces on a side, more than "
                 f"max_train_length = {max_train_length}; filter it first"
             )
-        buckets = choose_buckets(source, target, length_buckets)
         self._tokens = tokens
         self._accumulation_steps = accumulation_steps
         self._seed = seed
-        self._shapes = [
-            Shape(choose_rows(tokens_per_batch, t, accumulation_steps), s, t)
-            for s, t in buckets
-        ]
-        of_pair = assign(source, target, buckets)
-        self._members = [np.flatnonzero(of_pair == k) for k in range(len(buckets))]
-        self._counts = self._batches_by_bucket()
-        self._epochs: dict[int, list[tuple[int, np.ndarray]]] = {}
+        self._rows: BucketedRows | PackedRows
+        if packed_length is None:
+            self._rows = BucketedRows(
+                source,
+                target,
+                tokens_per_batch=tokens_per_batch,
+                length_buckets=length_buckets,
+                accumulation_steps=accumulation_steps,
+            )
+        else:
+            self._rows = PackedRows(
+                source,
+                target,
+                tokens_per_batch=tokens_per_batch,
+                packed_length=packed_length,
+                accumulation_steps=accumulation_steps,
+            )
+        self._epochs: dict[int, list[Selection]] = {}
 
     @property
     def shapes(self) -> list[Shape]:
         """The shapes in use, from short to long; each is compiled once."""
-        return [s for s, n in zip(self._shapes, self._counts, strict=True) if n]
+        return [shape for shape, n in self._counted() if n]
 
     @property
     def updates_per_epoch(self) -> int:
         """Batches that hold every pair once."""
-        return sum(self._counts)
+        return sum(self._rows.counts)
 
     def padding(self) -> dict[str, float]:
         """Share of positions of an epoch that hold PAD, by side."""
-        used = list(zip(self._shapes, self._counts, strict=True))
+        used = self._counted()
         sources = sum(n * shape.rows * shape.source_length for shape, n in used)
         targets = sum(n * shape.rows * shape.target_length for shape, n in used)
         return {
@@ -104,12 +109,18 @@ class TrainBatches:
 
     def indices(self, update: int) -> np.ndarray:
         """Numbers of the pairs of an update."""
-        return self._at(update)[1]
+        return self._at(update).pairs
 
     def batch(self, update: int) -> Batch:
         """The batch of an update, over all devices."""
-        bucket, indices = self._at(update)
-        return _batch(self._tokens, indices, self._shapes[bucket])
+        number, pairs, rows = self._at(update)
+        shape, taken = self._rows.shapes[number], self._tokens.take(pairs)
+        return Batch(
+            taken.source.laid_out(rows, shape.rows, shape.source_length),
+            taken.target.laid_out(rows, shape.rows, shape.target_length),
+            len(taken.source.ids),
+            len(taken.target.ids),
+        )
 
     def arrange(self, batch: Batch, num_devices: int) -> Batch:
         """The batch as [devices, accumulation steps, rows, length].
@@ -141,42 +152,23 @@ class TrainBatches:
         finally:
             batches.close()
 
-    def _at(self, update: int) -> tuple[int, np.ndarray]:
-        """Bucket and pairs of an update."""
+    def _counted(self) -> list[tuple[Shape, int]]:
+        """Shapes, and how many batches of an epoch have them."""
+        return list(zip(self._rows.shapes, self._rows.counts, strict=True))
+
+    def _at(self, update: int) -> Selection:
+        """The pairs of an update and their places."""
         if update < 0:
             raise ValueError(f"there is no update {update}; the first is 0")
         epoch, number = divmod(update, self.updates_per_epoch)
         batches = self._epochs.get(epoch)
         if batches is None:
-            batches = self._epoch(epoch)
+            seeds = np.random.SeedSequence([self._seed, _ORDER, epoch])
+            batches = self._rows.epoch(np.random.Generator(np.random.PCG64(seeds)))
             # A new dict: the thread that makes batches ahead comes here too.
             kept = list(self._epochs.items())[1 - _EPOCHS_KEPT :]
             self._epochs = {**dict(kept), epoch: batches}
         return batches[number]
-
-    def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
-        """The batches of an epoch as (bucket, pairs), in order."""
-        seeds = np.random.SeedSequence([self._seed, _ORDER, epoch])
-        random = np.random.Generator(np.random.PCG64(seeds))
-        batches = []
-        moved: np.ndarray = np.zeros(0, np.int64)
-        for k, members in enumerate(self._members):
-            # Those that moved up come first, so that none moves up for ever.
-            pool = np.concatenate([moved, random.permutation(members)])
-            rows = self._shapes[k].rows
-            full = self._counts[k] * rows
-            batches += [(k, pool[i : i + rows]) for i in range(0, full, rows)]
-            moved = pool[full:]
-        return [batches[i] for i in random.permutation(len(batches))]
-
-    def _batches_by_bucket(self) -> list[int]:
-        """Batches of each bucket in an epoch, the same in every epoch."""
-        counts, moved = [], 0
-        for shape, members in zip(self._shapes, self._members, strict=True):
-            full, moved = divmod(moved + len(members), shape.rows)
-            counts.append(full)
-        counts[-1] += moved > 0
-        return counts
 
 
 class EvaluationBatch(NamedTuple):
@@ -253,12 +245,3 @@ def _shared_shapes(lengths: np.ndarray, max_shapes: int) -> np.ndarray:
         shapes[start:end] = lengths[start:end].max(axis=0)
         end, group = start, group - 1
     return shapes
-
-
-def _batch(tokens: TokenizedSplit, indices: np.ndarray, shape: Shape) -> Batch:
-    return Batch(
-        tokens.source.padded(indices, shape.rows, shape.source_length),
-        tokens.target.padded(indices, shape.rows, shape.target_length),
-        int(tokens.source.lengths[indices].sum()),
-        int(tokens.target.lengths[indices].sum()),
-    )

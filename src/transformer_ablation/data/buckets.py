@@ -1,10 +1,78 @@
 """Shapes of batches: few of them, with little padding."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 # A target position costs about twice a source position: the decoder has a third
 # sublayer and the projection onto the vocabulary.
-_TARGET_WEIGHT = 2
+TARGET_WEIGHT = 2
+
+
+class Shape(NamedTuple):
+    """Size of a batch over all devices and accumulation steps."""
+
+    rows: int
+    source_length: int
+    target_length: int
+
+
+class Selection(NamedTuple):
+    """One batch: the number of its shape, its pairs, and the row of each pair."""
+
+    shape: int
+    pairs: np.ndarray
+    rows: np.ndarray
+
+
+class BucketedRows:
+    """Batches of pairs of similar length, one pair a row (section 5.1).
+
+    What does not fill a batch of its bucket moves up to the next, so only the last
+    bucket has a batch that is not full.
+    """
+
+    def __init__(
+        self,
+        source_lengths: np.ndarray,
+        target_lengths: np.ndarray,
+        *,
+        tokens_per_batch: int,
+        length_buckets: int,
+        accumulation_steps: int,
+    ):
+        """Raises ValueError if a row of a bucket does not fit the budget."""
+        buckets = choose_buckets(source_lengths, target_lengths, length_buckets)
+        self.shapes = [
+            Shape(choose_rows(tokens_per_batch, t, accumulation_steps), s, t)
+            for s, t in buckets
+        ]
+        of_pair = assign(source_lengths, target_lengths, buckets)
+        self._members = [np.flatnonzero(of_pair == k) for k in range(len(buckets))]
+        self.counts = self._batches_by_bucket()
+
+    def epoch(self, random: np.random.Generator) -> list[Selection]:
+        """The batches of an epoch, in order."""
+        batches = []
+        moved: np.ndarray = np.zeros(0, np.int64)
+        for k, members in enumerate(self._members):
+            # Those that moved up come first, so that none moves up for ever.
+            pool = np.concatenate([moved, random.permutation(members)])
+            rows = self.shapes[k].rows
+            full = self.counts[k] * rows
+            batches += [(k, pool[i : i + rows]) for i in range(0, full, rows)]
+            moved = pool[full:]
+        shuffled = (batches[i] for i in random.permutation(len(batches)))
+        return [Selection(k, pairs, np.arange(len(pairs))) for k, pairs in shuffled]
+
+    def _batches_by_bucket(self) -> list[int]:
+        """Batches of each bucket in an epoch, the same in every epoch."""
+        counts, moved = [], 0
+        for shape, members in zip(self.shapes, self._members, strict=True):
+            full, moved = divmod(moved + len(members), shape.rows)
+            counts.append(full)
+        counts[-1] += moved > 0
+        return counts
 
 
 def choose_buckets(
@@ -77,8 +145,8 @@ def _improve(buckets: list, below: np.ndarray) -> list:
         inside = below[s0 : s1 + 1, t0 : t1 + 1]
         s = np.arange(s0, s1 + 1)[:, None]
         t = np.arange(t0, t1 + 1)
-        cost = (inside - below[s0, t0]) * (s + _TARGET_WEIGHT * t)
-        cost += (below[s1, t1] - inside) * (s1 + _TARGET_WEIGHT * t1)
+        cost = (inside - below[s0, t0]) * (s + TARGET_WEIGHT * t)
+        cost += (below[s1, t1] - inside) * (s1 + TARGET_WEIGHT * t1)
         i, j = (buckets[k][0] - s0, buckets[k][1] - t0)
         best = np.unravel_index(np.argmin(cost), cost.shape)
         if cost[best] < cost[i, j]:

@@ -64,15 +64,28 @@ class Ragged:
           ValueError: if there are too many or they are too long.
         """
         taken = self.take(np.asarray(indices, np.int64))
-        lengths = taken.lengths
-        if len(taken) > rows or lengths.max(initial=0) > length:
+        return taken.laid_out(np.arange(len(taken)), rows, length)
+
+    def laid_out(self, row_of: np.ndarray, rows: int, length: int) -> np.ndarray:
+        """int32 [rows, length]: sequence i in row ``row_of[i]``, then PAD.
+
+        ``row_of`` ascends; sequences of one row follow each other.
+
+        Raises:
+          ValueError: if there are too many or they are too long.
+        """
+        lengths = self.lengths
+        used = np.bincount(row_of, lengths, minlength=rows).astype(np.int64)
+        if len(used) > rows or used.max(initial=0) > length:
             raise ValueError(
-                f"{len(taken)} sequences of up to {lengths.max(initial=0)} ids do not "
+                f"{len(self)} sequences of up to {lengths.max(initial=0)} ids do not "
                 f"fit into {rows} rows of {length}"
             )
-        result: np.ndarray = np.full((rows, length), PAD, np.int32)
-        result[: len(taken)][np.arange(length) < lengths[:, None]] = taken.ids
-        return result
+        # The ids of a row stay together: each moves by the padding before its row.
+        shift = np.arange(rows) * length - (np.cumsum(used) - used)
+        result: np.ndarray = np.full(rows * length, PAD, np.int32)
+        result[np.arange(len(self.ids)) + np.repeat(shift[row_of], lengths)] = self.ids
+        return result.reshape(rows, length)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,7 @@ def summarize(prepared: Prepared, config: Config) -> dict:
         prepared.train,
         tokens_per_batch=data.tokens_per_batch,
         length_buckets=data.length_buckets,
+        packed_length=data.packed_length,
         max_train_length=data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,

@@ -67,12 +67,20 @@ class Positions(nn.Module):
             )
         return self.table[:length]
 
-    def __call__(self, x_BLD):
-        """``x_BLD`` with the vectors of positions 0 to L-1 added."""
-        table_LD = self.vectors(x_BLD.shape[1])
+    def __call__(self, x_BLD, positions_BL=None):
+        """``x_BLD`` with the vectors of positions 0 to L-1, or of those given, added.
+
+        Positions are not checked: JAX would clamp one beyond the table.
+        """
+        length = x_BLD.shape[1]
+        if positions_BL is not None and self.config.positions == "learned":
+            # A packed row may be longer than any sequence in it.
+            length = min(length, self.config.max_length)
+        table_LD = self.vectors(length)
         if table_LD is None:
             return x_BLD
-        return x_BLD + table_LD[None].astype(x_BLD.dtype)
+        vectors = table_LD[None] if positions_BL is None else table_LD[positions_BL]
+        return x_BLD + vectors.astype(x_BLD.dtype)
 
     def at(self, x_B1D, position, length: int):
         """One position added to every row; ``position`` is traced, < ``length``."""

@@ -21,6 +21,7 @@ from transformer_ablation.model.layers import (
     empty_past,
     stack,
 )
+from transformer_ablation.model.packed import places, same_sequence, starts
 from transformer_ablation.model.positions import Positions
 from transformer_ablation.model.sublayer import layer_norm
 
@@ -50,12 +51,15 @@ class Transformer(nn.Module):
 
     The decoder's input is the target shifted right behind ``bos_id``. Ids are
     not checked here, where JAX would clamp them: batches are, on the host.
+    Where ``packed`` is asked for, a row holds any number of sequences, its n-th
+    target being that of its n-th source; without it, one.
     """
 
     config: ModelConfig
     vocabulary_size: int
     pad_id: int
     bos_id: int
+    eos_id: int
 
     def setup(self):
         config = self.config
@@ -103,34 +107,59 @@ class Transformer(nn.Module):
         """What tells the layers' noise apart; nothing without noise."""
         return None if noise is None else jnp.arange(self.config.num_layers)
 
-    def encode(self, source_BS, noise: Noise | None = None):
+    def _places(self, tokens_BL, packed: bool):
+        """The places of a packed batch; None where a row is one sequence."""
+        return places(tokens_BL, self.eos_id) if packed else None
+
+    def encode(self, source_BS, noise: Noise | None = None, packed: bool = False):
         """The memory [B, S, D] that the decoder attends to."""
-        x_BSD = self.source_positions(self._embed(source_BS, "source"))
+        at = self._places(source_BS, packed)
+        x_BSD = self._embed(source_BS, "source")
+        x_BSD = self.source_positions(x_BSD, at and at.position_BL)
         x_BSD = self._input_dropout(x_BSD, noise, "source")
         near = neighbourhood_mask(
             source_BS.shape[1], self.config.attention_window, causal=False
         )
         mask_B1LM = padding_mask(source_BS, self.pad_id) & near
+        if at:
+            mask_B1LM &= same_sequence(at, at)
         context = EncoderContext(mask_B1LM, noise)
         x_BSD, _ = self.encoder(x_BSD, self._layer_numbers(noise), context)
         return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
 
-    def shift_right(self, target_BT):
+    def shift_right(self, target_BT, packed: bool = False):
         """The decoder's input: the begin of sentence, then all but the last."""
         first_B1 = jnp.full((target_BT.shape[0], 1), self.bos_id, target_BT.dtype)
-        return jnp.concatenate([first_B1, target_BT[:, :-1]], axis=1)
+        shifted_BT = jnp.concatenate([first_B1, target_BT[:, :-1]], axis=1)
+        if not packed:
+            return shifted_BT
+        return jnp.where(starts(target_BT, self.eos_id), self.bos_id, shifted_BT)
 
-    def decode(self, memory_BSD, source_BS, target_BT, noise: Noise | None = None):
+    def decode(
+        self,
+        memory_BSD,
+        source_BS,
+        target_BT,
+        noise: Noise | None = None,
+        packed: bool = False,
+    ):
         """The decoder's last hidden states [B, T, D] under teacher forcing."""
-        inputs_BT = self.shift_right(target_BT)
-        x_BTD = self.target_positions(self._embed(inputs_BT, "target"))
+        inputs_BT = self.shift_right(target_BT, packed)
+        at = self._places(target_BT, packed)
+        x_BTD = self._embed(inputs_BT, "target")
+        x_BTD = self.target_positions(x_BTD, at and at.position_BL)
         x_BTD = self._input_dropout(x_BTD, noise, "target")
         length = target_BT.shape[1]
         near = neighbourhood_mask(length, self.config.attention_window, causal=True)
+        self_mask_B1LM = padding_mask(inputs_BT, self.pad_id) & near
+        memory_mask_B1LM = padding_mask(source_BS, self.pad_id)
+        if at:
+            self_mask_B1LM &= same_sequence(at, at)
+            memory_mask_B1LM &= same_sequence(at, self._places(source_BS, packed))
         context = DecoderContext(
             memory_BSD=memory_BSD,
-            self_mask_B1LM=padding_mask(inputs_BT, self.pad_id) & near,
-            memory_mask_B1LM=padding_mask(source_BS, self.pad_id),
+            self_mask_B1LM=self_mask_B1LM,
+            memory_mask_B1LM=memory_mask_B1LM,
             noise=noise,
         )
         x_BTD, _ = self.decoder(x_BTD, self._layer_numbers(noise), context)
@@ -143,10 +172,12 @@ class Transformer(nn.Module):
             "BLD,VD->BLV", x_BLD, matrix_VD, preferred_element_type=jnp.float32
         )
 
-    def __call__(self, source_BS, target_BT, noise: Noise | None = None):
+    def __call__(
+        self, source_BS, target_BT, noise: Noise | None = None, packed: bool = False
+    ):
         """Logits [B, T, V] of each target token given those before it."""
-        memory_BSD = self.encode(source_BS, noise)
-        return self.logits(self.decode(memory_BSD, source_BS, target_BT, noise))
+        memory_BSD = self.encode(source_BS, noise, packed)
+        return self.logits(self.decode(memory_BSD, source_BS, target_BT, noise, packed))
 
     def start_cache(self, source_BS, candidates: int, length: int) -> DecodeCache:
         """Encodes, and makes room for ``length`` positions of every candidate."""

@@ -102,6 +102,7 @@ def make_update(model: Any, config: Config) -> Callable:
     """
     optimizer = optimizers.adam(config.optimizer)
     convention = config.regularization.label_smoothing_convention
+    packed = config.data.packed_length is not None
 
     def sums(params, source_BS, target_BT, first_row, words, rates):
         noise = Noise(
@@ -111,7 +112,9 @@ def make_update(model: Any, config: Config) -> Callable:
             first_row,
             words,
         )
-        logits_BTV = model.apply({"params": params}, source_BS, target_BT, noise)
+        logits_BTV = model.apply(
+            {"params": params}, source_BS, target_BT, noise, packed
+        )
         found = loss_sums(
             logits_BTV, target_BT, model.pad_id, rates.label_smoothing, convention
         )

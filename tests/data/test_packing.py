@@ -1,0 +1,203 @@
+"""Packed rows: every pair once an epoch, whole, in rows that are nearly full."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.test_batches import LENGTHS, MAX_LENGTH, make, order, random_lengths
+from tests.data.test_batches import split_of as pairs_of
+from transformer_ablation import config
+from transformer_ablation.data.packing import pack
+from transformer_ablation.data.tokens import prepare
+from transformer_ablation.vocabulary import EOS, PAD
+
+
+def make_packed(split, **changes):
+    return make(split, **({"length_buckets": 1, "packed_length": 20} | changes))
+
+
+def sequences(row):
+    """The sequences of a row, EOS included, and what is behind the last."""
+    ends = np.flatnonzero(row == EOS) + 1
+    return [part.tolist() for part in np.split(row, ends)]
+
+
+def pairs_in(batch, lengths):
+    """Numbers of the pairs of a batch, each found whole on both sides of one row."""
+    found = []
+    for source_row, target_row in zip(batch.source, batch.target, strict=True):
+        *sources, source_rest = sequences(source_row)
+        *targets, target_rest = sequences(target_row)
+        assert set(source_rest + target_rest) <= {PAD}
+        for source, target in zip(sources, targets, strict=True):
+            i = lengths_number(source, target, lengths)
+            found.append(i)
+    return found
+
+
+def lengths_number(source, target, lengths):
+    """The pair whose ids these are, by its first id; one of EOS alone has none."""
+    i = source[0] - 1000 if len(source) > 1 else target[0] - 5000
+    source_length, target_length = lengths[i]
+    assert source == [1000 + i] * (source_length - 1) + [EOS]
+    assert target == [5000 + i] * (target_length - 1) + [EOS]
+    return i
+
+
+@settings(max_examples=60)
+@given(LENGTHS, st.integers(MAX_LENGTH + 1, 40), st.integers(1, 3), st.integers(0, 200))
+def test_epoch_holds_every_pair_once(lengths, room, accumulation, extra):
+    batches = make_packed(
+        pairs_of(lengths),
+        packed_length=room,
+        accumulation_steps=accumulation,
+        tokens_per_batch=room * accumulation + extra,
+    )
+    updates = batches.updates_per_epoch
+    assert len(batches.shapes) == 1
+    for epoch in (0, 1):
+        seen = []
+        for update in range(epoch * updates, (epoch + 1) * updates):
+            batch = batches.batch(update)
+            assert batch.target.shape == (batches.shapes[0].rows, room)
+            assert batch.target.size <= room * accumulation + extra
+            here = pairs_in(batch, lengths)
+            assert sorted(here) == sorted(batches.indices(update).tolist())
+            assert batch.source_tokens == sum(lengths[i][0] for i in here)
+            assert batch.target_tokens == sum(lengths[i][1] for i in here)
+            assert (batch.target != PAD).sum() == batch.target_tokens
+            seen += here
+        assert sorted(seen) == list(range(len(lengths)))
+
+
+def test_best_fit_by_hand():
+    """Rooms of 5 and 5. The 4 stands alone but for the 1; each 3 takes a 2."""
+    kinds = np.array([[1, 1], [2, 2], [3, 3], [4, 4]])
+    slots = pack(kinds, np.array([1, 3, 2, 1]), 5, 5)
+    rows = [slots.kinds[slots.rows == row].tolist() for row in range(slots.row_count)]
+    assert sorted(map(sorted, rows)) == [[0, 3], [1], [1, 2], [1, 2]]
+
+
+def test_both_sides_bound_a_row():
+    """Of lengths (1, 4) and (4, 1), one of each fills a row of (5, 5); no two alike."""
+    slots = pack(np.array([[1, 4], [4, 1]]), np.array([6, 6]), 5, 5)
+    assert slots.row_count == 6
+    assert all(set(slots.kinds[slots.rows == row]) == {0, 1} for row in range(6))
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5),
+    st.integers(9, 14),
+)
+def test_rows_are_not_many_more_than_any_packing_needs(lengths, room):
+    """Against trying every way of putting up to five pairs into rows."""
+    kinds, counts = np.unique(np.array(lengths), axis=0, return_counts=True)
+    slots = pack(kinds, counts, room, room)
+    for row in range(slots.row_count):
+        assert (kinds[slots.kinds[slots.rows == row]].sum(axis=0) <= room).all()
+    assert np.bincount(slots.kinds, minlength=len(kinds)).tolist() == counts.tolist()
+    best = min(
+        len(set(places))
+        for places in itertools.product(range(len(lengths)), repeat=len(lengths))
+        if all(
+            (np.array(lengths)[np.array(places) == row].sum(axis=0) <= room).all()
+            for row in set(places)
+        )
+    )
+    assert best <= slots.row_count <= best + 1
+
+
+def test_order_is_a_function_of_seed_and_update():
+    split = pairs_of(random_lengths(300))
+    batches, again = make_packed(split), make_packed(split)
+    assert order(batches, 0) != order(batches, 1)
+    assert order(batches, 0) != order(make_packed(split, seed=8), 0)
+    updates = 3 * batches.updates_per_epoch
+    forwards = [batches.indices(u).tolist() for u in range(updates)]
+    backwards = [again.indices(u).tolist() for u in reversed(range(updates))]
+    assert forwards == backwards[::-1]
+
+
+def test_pairs_of_a_row_are_others_in_the_next_epoch():
+    batches = make_packed(pairs_of([(5, 5)] * 400))
+
+    def rows(epoch):
+        updates = batches.updates_per_epoch
+        for update in range(epoch * updates, (epoch + 1) * updates):
+            for row in batches.batch(update).source:
+                yield frozenset(row[row >= 1000].tolist())
+
+    # The last batch ends in rows of padding.
+    first, second = set(rows(0)) - {frozenset()}, set(rows(1)) - {frozenset()}
+    assert {len(row) for row in first} == {4}
+    # Two pairs meet again by chance, four at once hardly ever.
+    assert len(first & second) <= 1
+
+
+def test_at_most_one_batch_of_an_epoch_is_not_full():
+    batches = make_packed(pairs_of(random_lengths(500)))
+    updates = range(batches.updates_per_epoch)
+    short = [u for u in updates if (batches.batch(u).target[:, 0] == PAD).any()]
+    assert len(short) <= 1
+
+
+def test_rows_of_a_batch_go_to_devices_whole():
+    batches = make_packed(pairs_of(random_lengths(100)), accumulation_steps=2)
+    whole = batches.batch(0)
+    shared = batches.arrange(whole, 3)
+    assert shared.target.shape[:2] == (3, 2)
+    rows = [row.tolist() for row in shared.target.reshape(-1, 20)]
+    assert [row for row in rows if any(row)] == whole.target.tolist()
+
+
+def test_padding_is_what_the_batches_hold():
+    batches = make_packed(pairs_of(random_lengths(200)))
+    whole = [batches.batch(u) for u in range(batches.updates_per_epoch)]
+    for side in ("source", "target"):
+        ids = np.concatenate([getattr(batch, side).ravel() for batch in whole])
+        assert batches.padding()[side] == pytest.approx((ids == PAD).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_pairs_leave_little_padding(seed):
+    """Mean target 7.5 of 20: even halves of rows that nothing fits would be 10%."""
+    split = pairs_of(random_lengths(2000, seed))
+    padding = make_packed(split, tokens_per_batch=320).padding()
+    assert padding["target"] < 0.06 and padding["source"] < 0.15
+
+
+def test_a_corpus_a_thousand_times_over_needs_so_many_rows():
+    """The same lengths with greater counts; greedy filling may differ a little."""
+    kinds, counts = np.unique(np.array(random_lengths(500)), axis=0, return_counts=True)
+    once = pack(kinds, counts, 26, 26)
+    often = pack(kinds, counts * 1000, 26, 26)
+    assert once.row_count * 950 <= often.row_count <= once.row_count * 1050
+    assert np.bincount(often.kinds).tolist() == (counts * 1000).tolist()
+
+
+def test_pair_longer_than_a_row_is_refused():
+    with pytest.raises(ValueError, match="13 ids .* rows of packed_length = 12"):
+        make_packed(pairs_of([(13, 5)]), packed_length=12)
+
+
+def test_padding_of_multi30k(base_config, multi30k_directory, tmp_path):
+    """8,000 pieces, 4,096 positions in rows of 128: asked for is at most 8%."""
+    changes = {
+        "data.corpus": "multi30k",
+        "data.directory": str(multi30k_directory),
+        "data.test_split": None,
+        "data.vocabulary_size": 8000,
+        "data.max_train_length": 100,
+    }
+    data = config.replace(base_config, changes).data
+    train = prepare(data, tmp_path).train
+    batches = make_packed(
+        train, tokens_per_batch=4096, packed_length=128, max_train_length=100
+    )
+    assert batches.padding()["target"] < 0.05
+    assert batches.padding()["source"] < 0.08
+    assert batches.shapes[0].rows == 32
