@@ -29,6 +29,9 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.layer_norm_epsilon = 1e-6  # not in the paper; its first code's value
     config.model.tied_embeddings = "all"
     config.model.scale_embeddings = True
+    # Of a new embedding; None is d_model**-0.5. Not in the paper.
+    config.model.embedding_stddev = placeholder(float)
+    config.model.scale_logits = False  # True divides them by sqrt(d_model)
     config.model.compatibility = "scaled_dot"
     config.model.attention_window = placeholder(int)
     config.model.projection_biases = False  # none in the formula; the first code has
@@ -43,6 +46,9 @@ def get_config() -> ml_collections.ConfigDict:
     # "other_classes" is eps / (V - 1) over the wrong ones (the first code);
     # "other_pieces" is eps / (V - 2), padding left out too.
     config.regularization.label_smoothing_convention = "all_classes"
+    # Of the smoothed target: "subtracted" makes the training loss of a perfect model
+    # 0, as codes from the first on print it. Gradients are the same.
+    config.regularization.label_smoothing_entropy = "kept"
 
     config.optimizer = ml_collections.ConfigDict()
     config.optimizer.warmup_steps = 4000

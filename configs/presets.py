@@ -34,10 +34,13 @@ def paper(base: Any) -> dict[str, Any]:
         "model.projection_biases": False,
         "model.layer_norm_epsilon": 1e-6,
         "model.scale_embeddings": True,
+        "model.embedding_stddev": None,
+        "model.scale_logits": False,
         "model.tied_embeddings": "all",
         "regularization.attention_dropout_rate": 0.0,
         "regularization.activation_dropout_rate": 0.0,
         "regularization.label_smoothing_convention": "all_classes",
+        "regularization.label_smoothing_entropy": "kept",
         "optimizer.beta1": 0.9,
         "optimizer.beta2": 0.98,
         "optimizer.epsilon": 1e-9,
@@ -50,14 +53,15 @@ def paper(base: Any) -> dict[str, Any]:
 def tensor2tensor_2017_06(base: Any) -> dict[str, Any]:
     """The first release (3d9c62f2, June 2017).
 
-    Sinusoids as concatenated halves over d/2 - 1, biases in the projections, and
-    smoothing mass on the wrong classes only.
+    Sinusoids as concatenated halves over d/2 - 1, biases in the projections,
+    smoothing mass on the wrong classes only, and its entropy taken off the loss.
     """
     return {
         **paper(base),
         "model.sinusoids": "halves",
         "model.projection_biases": True,
         "regularization.label_smoothing_convention": "other_classes",
+        "regularization.label_smoothing_entropy": "subtracted",
     }
 
 

@@ -58,6 +58,8 @@ FIELD_CASES = {
     ),
     "model.tied_embeddings": words("all, decoder, none", True, "both"),
     "model.scale_embeddings": SWITCH,
+    "model.embedding_stddev": OPTIONAL_ABOVE_0,
+    "model.scale_logits": SWITCH,
     "model.compatibility": words("scaled_dot, dot, additive", "cosine"),
     "model.attention_window": OPTIONAL_WHOLE,
     "model.projection_biases": SWITCH,
@@ -69,6 +71,7 @@ FIELD_CASES = {
     "regularization.label_smoothing_convention": words(
         "all_classes, other_classes, other_pieces", "uniform"
     ),
+    "regularization.label_smoothing_entropy": words("kept, subtracted", "removed"),
     "optimizer.warmup_steps": WHOLE,
     "optimizer.learning_rate_scale": ABOVE_0,
     "optimizer.beta1": SHARE,

@@ -16,11 +16,13 @@ FIRST = {
     "model.sinusoids": "halves",
     "model.projection_biases": True,
     "regularization.label_smoothing_convention": "other_classes",
+    "regularization.label_smoothing_entropy": "subtracted",
 }
 LATER = {
     "model.sinusoids": "halves",
     "model.norm": "pre",
     "regularization.label_smoothing_convention": "other_classes",
+    "regularization.label_smoothing_entropy": "subtracted",
     "regularization.attention_dropout_rate": 0.1,
     "regularization.activation_dropout_rate": 0.1,
     "optimizer.beta2": 0.997,

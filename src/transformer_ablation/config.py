@@ -111,6 +111,8 @@ class ModelConfig:
     layer_norm_epsilon: float = real(0, 1, "()")
     tied_embeddings: str = choice("all", "decoder", "none")
     scale_embeddings: bool = flag()
+    embedding_stddev: float | None = real(0, math.inf, "()", optional=True)
+    scale_logits: bool = flag()
     compatibility: str = choice("scaled_dot", "dot", "additive")
     attention_window: int | None = integer(1, optional=True)
     projection_biases: bool = flag()
@@ -128,6 +130,7 @@ class RegularizationConfig:
     label_smoothing_convention: str = choice(
         "all_classes", "other_classes", "other_pieces"
     )
+    label_smoothing_entropy: str = choice("kept", "subtracted")
 
 
 @dataclasses.dataclass(frozen=True)

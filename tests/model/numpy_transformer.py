@@ -31,6 +31,8 @@ SMALL = ModelConfig(
     layer_norm_epsilon=1e-6,
     tied_embeddings="all",
     scale_embeddings=True,
+    embedding_stddev=None,
+    scale_logits=False,
     compatibility="scaled_dot",
     attention_window=None,
     projection_biases=False,
@@ -98,7 +100,8 @@ class NumpyTransformer:
         memory_SD = self._stack("encoder", self._embed("source", source), None)
         inputs = [BOS, *target[:-1]]
         x_TD = self._stack("decoder", self._embed("target", inputs), memory_SD)
-        return x_TD @ self._matrix("output").T
+        factor = self.model.d_model**-0.5 if self.model.scale_logits else 1.0
+        return x_TD @ self._matrix("output").T * factor
 
     def _matrix(self, use):
         names = {

@@ -23,9 +23,10 @@ V = 1000
 
 
 @functools.cache
-def started():
+def started(**fields):
     """A model of width 64 as it is before training, and what its parts put out."""
-    model = dataclasses.replace(small_module(**WIDE).config, d_k=16, d_v=16)
+    fields = {"d_k": 16, "d_v": 16, **fields}
+    model = dataclasses.replace(small_module(**WIDE).config, **fields)
     module = Transformer(model, V, pad_id=0, bos_id=1, eos_id=3)
     generator = np.random.default_rng(0)
     source_BS, target_BT = generator.integers(3, V, (2, 16, 20)).astype(np.int32)
@@ -45,6 +46,20 @@ def test_embeddings_times_their_scale_have_deviation_one():
     table_VD = params["shared_embedding"]
     assert table_VD.std() * 64**0.5 == pytest.approx(1, abs=0.02)
     assert abs(table_VD.mean()) * 64**0.5 < 0.02
+
+
+def test_embeddings_of_deviation_one_need_no_scale_but_their_logits_do():
+    """Flax's example: N(0, 1), used as it is, and logits divided by sqrt(d).
+
+    Its inputs and its logits are then as large as the paper's.
+    """
+    params, logits_BTV, _ = started(
+        embedding_stddev=1.0, scale_embeddings=False, scale_logits=True
+    )
+    assert params["shared_embedding"].std() == pytest.approx(1, abs=0.02)
+    assert logits_BTV.std() == pytest.approx(1, abs=0.1)
+    _, unscaled_BTV, _ = started(embedding_stddev=1.0, scale_embeddings=False)
+    np.testing.assert_allclose(unscaled_BTV, 8 * logits_BTV, rtol=1e-5, atol=1e-4)
 
 
 def test_kernels_are_glorot_uniform():

@@ -32,6 +32,7 @@ CASES = {
         "compatibility": "dot",
         "attention_window": 3,
         "scale_embeddings": False,
+        "scale_logits": True,
     },
     "pre_none_additive_2": {
         "num_layers": 3,

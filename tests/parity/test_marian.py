@@ -22,23 +22,19 @@ SENTENCES = 200
 EXTRA = 50
 
 
-@pytest.fixture(scope="module")
-def config():
-    """The grammar scale's base; Marian knows no length penalty but length^alpha."""
-    base = from_mapping(table3.get_config("grammar"))
-    changes = {
-        "train.steps": UPDATES,
-        "optimizer.warmup_steps": 200,
-        "data.length_buckets": 1,
-        "decode.length_penalty": "power",
-        "decode.extra_length": EXTRA,
-    }
-    return replace(base, changes)
+# Marian knows no length penalty but length^alpha.
+CHANGES = {
+    "train.steps": UPDATES,
+    "optimizer.warmup_steps": 200,
+    "decode.length_penalty": "power",
+    "decode.extra_length": EXTRA,
+}
+CASES = ("trained", "random", "random with biases", "trained on Multi30k")
 
 
-@pytest.fixture(scope="module")
-def prepared(config, tmp_path_factory):
-    return prepare(config.data, tmp_path_factory.mktemp("cache"))
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
 
 
 def updated(config, prepared, model):
@@ -70,13 +66,36 @@ def scattered(config, model):
     return jax.tree_util.tree_map_with_path(draw, shapes)
 
 
-@pytest.fixture(scope="module", params=["trained", "random", "random with biases"])
-def case(request, config, prepared):
+@pytest.fixture(scope="module", params=CASES)
+def given(request, cache):
+    """(config, prepared data): the grammar scale's base, or that on real sentences."""
+    config = replace(from_mapping(table3.get_config("grammar")), CHANGES)
+    config = replace(
+        config, {"model.projection_biases": request.param.endswith("biases")}
+    )
+    if request.param.endswith("Multi30k"):
+        folder = request.getfixturevalue("multi30k_directory")
+        changes = {"data.corpus": "multi30k", "data.directory": str(folder)}
+        config = replace(config, changes)
+    return config, prepare(config.data, cache), request.param
+
+
+@pytest.fixture(scope="module")
+def config(given):
+    return given[0]
+
+
+@pytest.fixture(scope="module")
+def prepared(given):
+    return given[1]
+
+
+@pytest.fixture(scope="module")
+def case(given):
     """(config, model, params)."""
-    biases = request.param.endswith("biases")
-    config = replace(config, {"model.projection_biases": biases})
+    config, prepared, name = given
     model = build_model(config, prepared.vocabulary.size)
-    if request.param == "trained":
+    if name.startswith("trained"):
         return config, model, updated(config, prepared, model)
     return config, model, scattered(config, model)
 
@@ -106,8 +125,8 @@ def test_logits_are_equal(case, prepared, theirs):
 
     _, model, params = case
     rows = np.arange(32)
-    source_BS = prepared.validation.source.padded(rows, 32, 50)
-    target_BT = prepared.validation.target.padded(rows, 32, 50)
+    source_BS = prepared.validation.source.padded(rows, 32, 80)
+    target_BT = prepared.validation.target.padded(rows, 32, 80)
     ours_BTV = jax.jit(model.apply)({"params": params}, source_BS, target_BT)
     first_B1 = np.full((32, 1), model.bos_id)
     inputs_BT = np.concatenate([first_B1, target_BT[:, :-1]], axis=1)

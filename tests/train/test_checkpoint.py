@@ -4,7 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from configs.presets import get_preset
 from tests.train.tiny_training import (
+    VOCABULARY,
     leaves,
     same_bits,
     sequences,
@@ -13,6 +15,7 @@ from tests.train.tiny_training import (
 from transformer_ablation import config as configs
 from transformer_ablation import parallel
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
+from transformer_ablation.model.transformer import Transformer
 from transformer_ablation.train import step as steps
 from transformer_ablation.train.checkpoint import (
     CheckpointError,
@@ -190,7 +193,7 @@ def test_fields_that_move_no_saved_number_are_free(opened, config):
 def test_other_vocabulary_is_refused(opened, config):
     save(opened(config), config, 7)
     other = opened(config, "fedcba9876543210" * 4)
-    with pytest.raises(CheckpointError, match="0123456789ab, .* fedcba987654$"):
+    with pytest.raises(CheckpointError, match="0123456789ab, .* fedcba987654; use"):
         other.restore(state_at(7, config))
 
 
@@ -200,7 +203,7 @@ def test_other_tree_is_refused_by_its_first_difference(opened, config):
     wider = state_at(7, config, size=4)
     with pytest.raises(
         CheckpointError,
-        match=r"/7: optimizer/mu/kernel is float32\[2,3\] in the checkpoint and "
+        match=r"/7: params/kernel is float32\[2,3\] in the checkpoint and "
         r"float32\[2,4\] in this model",
     ):
         checkpoints.restore(wider)
@@ -216,6 +219,51 @@ def test_other_tree_is_refused_by_its_first_difference(opened, config):
         match=r"params/norm/scale is float32\[5\] in the checkpoint and absent",
     ):
         checkpoints.restore(like)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "leaf"),
+    [
+        (
+            {"model.num_layers": 3},
+            "model.num_layers = 2, this run has 3",
+            "params/decoder/cross_attention/key/kernel is float32[2,12,14] in the "
+            "checkpoint and float32[3,12,14] in this model",
+        ),
+        (
+            {"model.d_ff": 24},
+            "model.d_ff = 20, this run has 24",
+            "params/decoder/feed_forward/inner/bias is float32[2,20] in the "
+            "checkpoint and float32[2,24] in this model",
+        ),
+        (
+            "tensor2tensor_2017_06",
+            "model.sinusoids = 'interleaved', this run has 'halves'",
+            "params/decoder/cross_attention/key/bias is absent in the checkpoint and "
+            "float32[2,14] in this model",
+        ),
+    ],
+)
+def test_other_model_is_refused_by_field_and_array(
+    opened, config, tmp_path, changes, field, leaf
+):
+    def shapes(config):
+        model = Transformer(config.model, VOCABULARY, pad_id=0, bos_id=2, eos_id=3)
+        return steps.state_shapes(model, config)
+
+    state = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes(config))
+    checkpoints = opened(config)
+    checkpoints.save(state)
+    checkpoints.wait()
+    if isinstance(changes, str):
+        changes = get_preset(changes)(config)
+    other = configs.replace(config, changes)
+    with pytest.raises(CheckpointError) as caught:
+        opened(other).restore(shapes(other))
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'}/0: was trained with {field}; {leaf}; "
+        "use another run directory"
+    )
 
 
 def test_step_that_is_not_there_is_refused_with_those_that_are(opened, config):

@@ -68,6 +68,30 @@ def test_conventions_give_different_losses():
     assert min(np.diff(losses)) > 0.005 * losses[0]
 
 
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, SMOOTHING])
+def test_subtracting_the_entropy_leaves_the_divergence(smoothing, convention):
+    """KL(target || model) by its definition, with 0 log 0 = 0; gradients are equal."""
+    logits_BTV, target_BT = example()
+    real_BT = target_BT != PAD
+    wanted = written_out(target_BT, smoothing, convention)[real_BT]
+    logs = np.log(wanted, where=wanted > 0, out=np.zeros_like(wanted))
+    expected = (wanted * (logs - log_softmax(logits_BTV)[real_BT])).sum()
+
+    def loss(logits_BTV, smoothing, entropy):
+        return loss_sums(
+            logits_BTV, target_BT, PAD, smoothing, convention, entropy
+        ).loss
+
+    given = jnp.asarray(logits_BTV), jnp.float32(smoothing)  # the rate is traced
+    run = jax.jit(jax.value_and_grad(loss), static_argnums=2)
+    found, gradient = run(*given, "subtracted")
+    np.testing.assert_allclose(found, expected, rtol=2e-6)
+    np.testing.assert_array_equal(gradient, run(*given, "kept")[1])
+    with pytest.raises(ValueError, match="'dropped'"):
+        loss(*given, "dropped")
+
+
 def test_all_classes_is_the_loss_of_optax():
     logits_BTV, target_BT = example(seed=1)
     onehot_BTV = jax.nn.one_hot(target_BT, VOCABULARY)

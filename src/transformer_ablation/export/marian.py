@@ -41,6 +41,7 @@ def check(model: ModelConfig) -> None:
         "sinusoids": (model.sinusoids == "interleaved", "interleaved"),
         "tied_embeddings": (model.tied_embeddings == "all", "all"),
         "scale_embeddings": (model.scale_embeddings, "True"),
+        "scale_logits": (not model.scale_logits, "False"),
         "compatibility": (model.compatibility == "scaled_dot", "scaled_dot"),
         "attention_window": (model.attention_window is None, "None"),
         "d_k": (model.d_k == size, f"d_model / num_heads = {size:g}"),

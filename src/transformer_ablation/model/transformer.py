@@ -66,7 +66,7 @@ class Transformer(nn.Module):
         self.embeddings = {
             name: self.param(
                 f"{name}_embedding",
-                nn.initializers.normal(config.d_model**-0.5),
+                nn.initializers.normal(config.embedding_stddev or config.d_model**-0.5),
                 (self.vocabulary_size, config.d_model),
             )
             for name in self._matrices()
@@ -167,6 +167,8 @@ class Transformer(nn.Module):
 
     def logits(self, x_BLD):
         """Scores of every piece [B, L, V] in float32 (section 3.4); no bias."""
+        if self.config.scale_logits:
+            x_BLD = x_BLD * self.config.d_model**-0.5
         matrix_VD = self._matrix("output").astype(x_BLD.dtype)
         return jnp.einsum(
             "BLD,VD->BLV", x_BLD, matrix_VD, preferred_element_type=jnp.float32

@@ -46,6 +46,7 @@ PAPER_CHOICES = {
     "model.norm": "post",
     "model.tied_embeddings": "all",
     "model.scale_embeddings": True,
+    "model.scale_logits": False,
     "model.compatibility": "scaled_dot",
     "model.attention_window": None,
     "model.projection_biases": False,
@@ -67,7 +68,9 @@ PAPER_CHOICES = {
 # What the text leaves open, as this project's configs/base.py has it.
 OUR_CHOICES = {
     "model.layer_norm_epsilon": 1e-6,
+    "model.embedding_stddev": None,
     "regularization.label_smoothing_convention": "all_classes",
+    "regularization.label_smoothing_entropy": "kept",
     "data.max_train_length": 255,
 }
 

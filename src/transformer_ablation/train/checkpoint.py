@@ -152,8 +152,12 @@ class Checkpoints:
                 + ("" if step is None else f" of update {step}")
                 + f"; there are: {found}"
             )
-        self._check_facts(step, self._read_facts(step))
-        self._check_tree(step, like)
+        faults = [self._other_facts(step), self._other_tree(step, like)]
+        if any(faults):
+            raise CheckpointError(
+                f"{self._directory}/{step}: {'; '.join(filter(None, faults))}; "
+                "use another run directory"
+            )
         items = ocp.args.Composite(
             state=ocp.args.StandardRestore(_blank(like)._asdict())
         )
@@ -163,30 +167,34 @@ class Checkpoints:
         items = ocp.args.Composite(facts=ocp.args.JsonRestore())
         return self._manager.restore(step, args=items).facts
 
-    def _check_facts(self, step: int, facts: Mapping[str, Any]) -> None:
+    def _other_facts(self, step: int) -> str | None:
+        """What it was trained with, where this run has something else."""
+        facts = self._read_facts(step)
         saved = from_mapping(facts["config"])
         for path, (theirs, ours) in differences(saved, self._config).items():
             if not path.startswith(FREE):
-                raise CheckpointError(
-                    f"{self._directory}/{step}: was trained with {path} = {theirs!r}, "
-                    f"this run has {ours!r}; use another run directory"
-                )
-        if facts["vocabulary_hash"] != self._facts["vocabulary_hash"]:
-            raise CheckpointError(
-                f"{self._directory}/{step}: was trained with vocabulary "
-                f"{facts['vocabulary_hash'][:12]}, this run has "
-                f"{self._facts['vocabulary_hash'][:12]}"
-            )
+                return f"was trained with {path} = {theirs!r}, this run has {ours!r}"
+        theirs, ours = facts["vocabulary_hash"], self._facts["vocabulary_hash"]
+        if theirs == ours:
+            return None
+        return f"was trained with vocabulary {theirs[:12]}, this run has {ours[:12]}"
 
-    def _check_tree(self, step: int, like: TrainState) -> None:
+    def _other_tree(self, step: int, like: TrainState) -> str | None:
+        """The first array that has another place, size or type in this model."""
         saved = _described(self._manager.item_metadata(step).state)
         wanted = _described(like._asdict())
-        for path in sorted(saved.keys() | wanted.keys()):
+        for path in sorted(saved.keys() | wanted.keys(), key=_parameters_first):
             if saved.get(path) != wanted.get(path):
-                raise CheckpointError(
-                    f"{self._directory}/{step}: {path} is {saved.get(path, 'absent')} "
-                    f"in the checkpoint and {wanted.get(path, 'absent')} in this model"
+                return (
+                    f"{path} is {saved.get(path, 'absent')} in the checkpoint and "
+                    f"{wanted.get(path, 'absent')} in this model"
                 )
+        return None
+
+
+def _parameters_first(path: str) -> tuple[bool, str]:
+    """Before the optimizer's moments, which have the same sizes."""
+    return not path.startswith("params/"), path
 
 
 def read_facts(directory: Path, step: int) -> dict[str, Any]:

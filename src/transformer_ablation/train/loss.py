@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import xlogy
 
 
 class LossSums(NamedTuple):
@@ -22,6 +23,7 @@ def smoothed_cross_entropy(
     vocabulary_size: int,
     smoothing: Any,
     convention: str,
+    entropy: str = "kept",
 ) -> Any:
     """The expected -log p under the smoothed target, without making that target.
 
@@ -29,8 +31,8 @@ def smoothed_cross_entropy(
     V logits, ``padding_BT`` the logit of padding. The target puts eps / V on all
     classes ("all_classes", Szegedy et al. 2015), eps / (V - 1) on the wrong ones
     ("other_classes"), or eps / (V - 2) on the wrong ones but padding
-    ("other_pieces"). The entropy of the target is not subtracted: it moves the
-    loss by a constant and the gradient not at all.
+    ("other_pieces"). The entropy of the target, which no gradient
+    depends on, is "kept" or "subtracted"; then the loss is a divergence, 0 at best.
     """
     others_BT, others = total_BT - gold_BT, vocabulary_size - 1
     if convention == "all_classes":
@@ -43,11 +45,23 @@ def smoothed_cross_entropy(
     else:
         raise ValueError(f"unknown label smoothing convention {convention!r}")
     right = 1.0 - wrong * others
-    return log_normaliser_BT - right * gold_BT - wrong * others_BT
+    loss_BT = log_normaliser_BT - right * gold_BT - wrong * others_BT
+    if entropy == "kept":
+        return loss_BT
+    if entropy != "subtracted":
+        raise ValueError(
+            f"entropy of the target is kept or subtracted, not {entropy!r}"
+        )
+    return loss_BT + xlogy(right, right) + others * xlogy(wrong, wrong)
 
 
 def loss_sums(
-    logits_BTV: Any, target_BT: Any, pad_id: int, smoothing: Any, convention: str
+    logits_BTV: Any,
+    target_BT: Any,
+    pad_id: int,
+    smoothing: Any,
+    convention: str,
+    entropy: str = "kept",
 ) -> LossSums:
     """Smoothed loss, plain negative log-likelihood and count of real tokens."""
     logits_BTV = logits_BTV.astype(jnp.float32)
@@ -61,6 +75,7 @@ def loss_sums(
         logits_BTV.shape[-1],
         smoothing,
         convention,
+        entropy,
     )
     real_BT = target_BT != pad_id
     nll_BT = log_normaliser_BT - gold_BT

@@ -101,7 +101,7 @@ def make_update(model: Any, config: Config) -> Callable:
     and accumulation steps, divided once by the count of those tokens.
     """
     optimizer = optimizers.adam(config.optimizer)
-    convention = config.regularization.label_smoothing_convention
+    smoothing = config.regularization
     packed = config.data.packed_length is not None
 
     def sums(params, source_BS, target_BT, first_row, words, rates):
@@ -116,7 +116,12 @@ def make_update(model: Any, config: Config) -> Callable:
             {"params": params}, source_BS, target_BT, noise, packed
         )
         found = loss_sums(
-            logits_BTV, target_BT, model.pad_id, rates.label_smoothing, convention
+            logits_BTV,
+            target_BT,
+            model.pad_id,
+            rates.label_smoothing,
+            smoothing.label_smoothing_convention,
+            smoothing.label_smoothing_entropy,
         )
         return found.loss, found
 
