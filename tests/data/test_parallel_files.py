@@ -176,6 +176,22 @@ def test_pairs_keep_their_order_over_several_files(
     assert len(made) == (count + 2) // 3
 
 
+def test_record_is_what_tfds_makes_of_the_features(tmp_path):
+    from tensorflow_datasets.core.example_serializer import ExampleSerializer
+
+    from transformer_ablation.data.parallel_files.builder import ParallelFiles
+
+    builder = ParallelFiles(
+        languages=("de", "en"), splits={}, data_dir=tmp_path, file_format="array_record"
+    )
+    features = builder.info.features
+    serializer = ExampleSerializer(features.get_serialized_info())
+    for english, german in PAIRS["train"]:
+        example = features.encode_example({"de": german, "en": english})
+        expected = serializer.serialize_example(example)
+        assert builder._record((german, english)) == expected
+
+
 # Faults.
 
 
