@@ -299,7 +299,7 @@ def test_wrong_number_of_columns_is_placed(line, count, data_of, tmp_path):
     path.write_text(f"One\tEins\nTwo\tZwei\n{line}\n")
     assert fault(data_of(folder), tmp_path) == (
         f"{path}: line 3 has {count}; every line must have two, with one tab between "
-        "them"
+        "them (sentences with tabs need a file a language)"
     )
 
 

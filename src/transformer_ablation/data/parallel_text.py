@@ -131,7 +131,7 @@ def read_table(path: Path) -> Iterator[tuple[str, str]]:
         if len(columns) != 2:
             count = f"{len(columns)} column{'s' * (len(columns) != 1)}"
             raise CorpusError(
-                f"{path}: line {number} has {count}; every line must have two, "
-                "with one tab between them"
+                f"{path}: line {number} has {count}; every line must have two, with "
+                "one tab between them (sentences with tabs need a file a language)"
             )
         yield columns[0], columns[1]
