@@ -5,7 +5,9 @@ import hashlib
 import os
 import tracemalloc
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from transformer_ablation import config
 from transformer_ablation.data import parallel_text
@@ -373,6 +375,24 @@ def test_file_changed_while_it_is_read_is_refused(data_of, tmp_path, monkeypatch
 
 
 # Reading.
+
+ANY_LINE = strategies.text(
+    strategies.characters(exclude_characters="\n", exclude_categories=["Cs"]),
+    max_size=8,
+)
+
+
+@hypothesis.given(strategies.lists(strategies.tuples(ANY_LINE, ANY_LINE), min_size=1))
+def test_any_text_is_read_as_it_was_written(tmp_path_factory, pairs):
+    folder = tmp_path_factory.mktemp("text")
+    for packed, end in ((False, ""), (True, ".gz")):
+        write_sides(folder, {"a": pairs}, packed=packed)
+        sides = (folder / f"a.en{end}", folder / f"a.de{end}")
+        assert list(parallel_text.read_pairs(*sides)) == pairs
+        table = [tuple(text.replace("\t", " ") for text in pair) for pair in pairs]
+        write_tables(folder, {"a": table}, packed=packed)
+        read = parallel_text.read_table(folder / f"a.en-de.tsv{end}")
+        assert list(read) == table
 
 
 def test_file_is_read_no_further_than_asked(tmp_path):
