@@ -67,6 +67,10 @@ def get_config() -> ml_collections.ConfigDict:
     config.data.train_split = "train"
     config.data.validation_split = "validation"  # newstest2013
     config.data.test_split = "test"  # newstest2014
+    # Pairs taken out of the training file for each split without a file of its own,
+    # and which ones; of corpus "parallel_files" alone.
+    config.data.holdout_pairs = placeholder(int)
+    config.data.holdout_seed = 0
     config.data.vocabulary_size = 37_000
     config.data.max_train_length = 255  # not in the paper; its first code's limit
     config.data.length_buckets = 8

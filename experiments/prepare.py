@@ -38,6 +38,7 @@ def as_text(found: dict) -> str:
     changed = "" if manifest.get("official", True) else ", not the published text"
     lines = [
         f"{manifest['corpus']} {manifest['version']}, {source} to {target}{changed}",
+        *_held_out(manifest),
         f"manifest {found['manifest_hash'][:16]}",
         f"vocabulary {vocabulary['hash'][:16]}, {vocabulary['size']:,} pieces",
         "",
@@ -66,6 +67,17 @@ def as_text(found: dict) -> str:
             f"{found['seconds']:.1f} seconds",
         ]
     )
+
+
+def _held_out(manifest: dict) -> list[str]:
+    """What was taken out of the training text, in a line; none where nothing was."""
+    if (held := manifest.get("holdout")) is None:
+        return []
+    return [
+        f"held out of the {held['from_pairs']:,} pairs of {held['from_split']}: "
+        f"{held['pairs']:,} each for {' and '.join(held['splits'])} "
+        f"(seed {held['seed']}), and their copies"
+    ]
 
 
 COMMAND = command.Command(

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.evaluate.bleu import corpus_bleu, paper_bleu
+from transformer_ablation.evaluate.bleu import (
+    TOKENISED_LANGUAGES,
+    corpus_bleu,
+    paper_bleu,
+)
 from transformer_ablation.evaluate.perplexity import Scorer, perplexity
 from transformer_ablation.evaluate.translation import Translator
 from transformer_ablation.report.consistency import DECODE_FIELDS
@@ -70,7 +74,7 @@ def score(
 def _bleus(
     scored: Scored, name: str, translations: Sequence[Any], path: Path
 ) -> list[dict[str, Any]]:
-    """Writes the translations of a split and scores them both ways."""
+    """Writes translations and scores them; both ways where there is a tokeniser."""
     decode, prepared = scored.config.decode, scored.prepared
     texts = [prepared.vocabulary.decode(best.ids) for best in translations]
     # One line a sentence: a line break that a model writes is shown as a space.
@@ -79,10 +83,9 @@ def _bleus(
     write_text(path, "".join(f"{line}\n" for line in lines))
     references = [target for _, target in prepared.corpus.splits[name]]
     language = scored.config.data.target_language
-    found = {
-        "bleu": corpus_bleu(lines, references),
-        "bleu_paper": paper_bleu(lines, references, language),
-    }
+    found = {"bleu": corpus_bleu(lines, references)}
+    if language in TOKENISED_LANGUAGES:
+        found["bleu_paper"] = paper_bleu(lines, references, language)
     settings = {name: getattr(decode, name) for name in DECODE_FIELDS}
     return [
         new_score(

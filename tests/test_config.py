@@ -79,13 +79,23 @@ FIELD_CASES = {
     "optimizer.epsilon": ABOVE_0,
     "optimizer.clip_norm": OPTIONAL_ABOVE_0,
     "optimizer.accumulation_steps": (WHOLE[0], WHOLE[1], [1, 2]),
-    "data.corpus": ("one of grammar, multi30k, wmt14", ["wmt", 14, None], ["wmt14"]),
+    "data.corpus": (
+        "one of grammar, multi30k, wmt14, parallel_files",
+        ["wmt", 14, None],
+        ["wmt14"],
+    ),
     "data.directory": OPTIONAL_STRING,
     "data.source_language": STRING,
     "data.target_language": STRING,
     "data.train_split": STRING,
     "data.validation_split": STRING,
     "data.test_split": OPTIONAL_STRING,
+    "data.holdout_pairs": (*OPTIONAL_WHOLE[:2], [None]),  # see CONTRADICTIONS
+    "data.holdout_seed": (
+        "a whole number from 0 to 2147483647",
+        [-1, 2**31, 0.0, "0", False, None],
+        [0, 2**31 - 1],
+    ),
     "data.vocabulary_size": (
         "a whole number from 300 to 1000000",
         [299, 1_000_001, 37e3, "37000", True, None],
@@ -285,6 +295,7 @@ def test_error_of_one_sentence_is_one_problem():
 
 # Fields that contradict each other.
 
+FILES = {"data__corpus": "parallel_files", "data__directory": "text"}
 CONTRADICTIONS = {
     "recurrent": (
         {"model__architecture": "recurrent"},
@@ -327,6 +338,20 @@ CONTRADICTIONS = {
         {"data__test_split": "test_2016_flickr"},
         "data.test_split: corpus 'wmt14' has no split 'test_2016_flickr'; "
         "it has train, validation, test",
+    ),
+    "holdout_of_a_corpus_with_splits": (
+        {"data__holdout_pairs": 5},
+        "data.holdout_pairs: 5, but corpus 'wmt14' has splits of its own; make it None "
+        "(it is of 'parallel_files' alone)",
+    ),
+    "files_without_a_folder": (
+        {"data__corpus": "parallel_files"},
+        "data.directory: corpus 'parallel_files' is text of your own; name its folder, "
+        "as in --config.data.directory=DIR",
+    ),
+    "files_of_one_language": (
+        {**FILES, "data__source_language": "de"},
+        "data.target_language: 'de' is the source language too",
     ),
     "train_is_scored": (
         {"data__test_split": "train"},
@@ -394,6 +419,42 @@ def test_contradiction_is_refused_with_both_fields(base_mapping, name):
     ],
 )
 def test_neighbour_of_a_contradiction_is_taken(base_mapping, changes):
+    config_lib.from_mapping(changed(base_mapping, **changes))
+
+
+@pytest.mark.parametrize("field", ["source_language", "target_language"])
+@pytest.mark.parametrize(
+    "code", ["pt/br", "../en", "-en", "e n", "en.tok", "gz", "a" * 65]
+)
+def test_language_that_cannot_end_a_file_name_is_refused(base_mapping, field, code):
+    changes = {**FILES, f"data__{field}": code}
+    assert faults(changed(base_mapping, **changes)) == [
+        f"data.{field}: {code!r} cannot name files of corpus 'parallel_files'; it must "
+        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be gz "
+        "or pairs"
+    ]
+
+
+@pytest.mark.parametrize("field", ["train_split", "validation_split", "test_split"])
+@pytest.mark.parametrize("name", ["a/b", "..", "train.tok", "All", "all"])
+def test_split_that_cannot_begin_a_file_name_is_refused(base_mapping, field, name):
+    changes = {**FILES, f"data__{field}": name}
+    assert faults(changed(base_mapping, **changes)) == [
+        f"data.{field}: {name!r} cannot name files of corpus 'parallel_files'; it must "
+        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be all"
+    ]
+
+
+def test_own_files_have_any_languages_and_splits(base_mapping):
+    changes = {
+        **FILES,
+        "data__source_language": "pt-br",
+        "data__target_language": "zh_Hans",
+        "data__train_split": "news-commentary_v9",
+        "data__validation_split": "newstest2013",
+        "data__test_split": None,
+        "data__holdout_pairs": 1,
+    }
     config_lib.from_mapping(changed(base_mapping, **changes))
 
 

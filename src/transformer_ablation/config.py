@@ -7,6 +7,7 @@ No field has a default here: every default stands once, in ``configs/base.py``.
 import dataclasses
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -154,15 +155,19 @@ class DataConfig:
     devices; ``max_train_length`` counts the pieces of one side of a training
     pair, without the end of sentence. ``packed_length`` is the length of rows
     that hold several pairs; None gives each pair a row of its own.
+    ``holdout_pairs`` are taken out of the training file for each other split
+    that has no file; ``holdout_seed`` decides which.
     """
 
-    corpus: str = choice("grammar", "multi30k", "wmt14")
+    corpus: str = choice("grammar", "multi30k", "wmt14", "parallel_files")
     directory: str | None = text(optional=True)
     source_language: str = text()
     target_language: str = text()
     train_split: str = text()
     validation_split: str = text()
     test_split: str | None = text(optional=True)
+    holdout_pairs: int | None = integer(1, optional=True)
+    holdout_seed: int = integer(0, 2**31 - 1)
     vocabulary_size: int = integer(300, 1_000_000)
     max_train_length: int = integer(1)
     length_buckets: int = integer(1, 64)
@@ -216,7 +221,7 @@ FIELDS: dict[str, dataclasses.Field] = {
     for f in dataclasses.fields(section)
 }
 
-# Languages and splits of each corpus.
+# Languages and splits of each corpus; a user's own files have any.
 LANGUAGES = {
     "grammar": ("en", "de"),
     "multi30k": ("en", "de", "fr"),
@@ -227,6 +232,11 @@ SPLITS = {
     "multi30k": ("train", "validation", "test_2016_flickr", "test_2017_flickr"),
     "wmt14": ("train", "validation", "test"),
 }
+# What names a user's own files: NAME.LANGUAGE or NAME.LANGUAGE-LANGUAGE.tsv.
+FILE_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+# Words with another meaning in the names of files or in what is written of them.
+RESERVED_LANGUAGES = ("gz", "pairs")
+RESERVED_SPLITS = ("all",)
 
 
 def from_mapping(mapping: Mapping[str, Any]) -> Config:
@@ -362,31 +372,12 @@ def _model_contradictions(config: Config) -> list[str]:
 
 def _data_contradictions(config: Config) -> list[str]:
     data = config.data
-    problems = []
-    for side in ("source_language", "target_language"):
-        language = getattr(data, side)
-        if language not in LANGUAGES[data.corpus]:
-            problems.append(
-                f"data.{side}: corpus {data.corpus!r} has no {language!r}; "
-                f"it has {', '.join(LANGUAGES[data.corpus])}"
-            )
-    languages = {data.source_language, data.target_language}
-    if len(languages) == 1:
+    named = _file_names if data.corpus == "parallel_files" else _corpus_names
+    problems = named(data)
+    if data.source_language == data.target_language:
         problems.append(
             f"data.target_language: {data.target_language!r} is the source language too"
         )
-    elif "en" not in languages and languages <= set(LANGUAGES[data.corpus]):
-        problems.append(
-            f"data.target_language: corpus {data.corpus!r} pairs every language with "
-            f"English; {data.source_language}-{data.target_language} is not in it"
-        )
-    for name in ("train_split", "validation_split", "test_split"):
-        split = getattr(data, name)
-        if split is not None and split not in SPLITS[data.corpus]:
-            problems.append(
-                f"data.{name}: corpus {data.corpus!r} has no split {split!r}; "
-                f"it has {', '.join(SPLITS[data.corpus])}"
-            )
     if data.train_split in (data.validation_split, data.test_split):
         problems.append(
             f"data.train_split: {data.train_split!r} is also scored; "
@@ -403,6 +394,66 @@ def _data_contradictions(config: Config) -> list[str]:
             f"data.test_split: {data.test_split!r} is the validation split too; "
             "name another or None"
         )
+    return problems
+
+
+def _splits_of(data: DataConfig) -> list[tuple[str, str]]:
+    """(field, name) of every split that the config uses."""
+    fields = ("train_split", "validation_split", "test_split")
+    named = [(field, getattr(data, field)) for field in fields]
+    return [(field, name) for field, name in named if name is not None]
+
+
+def _corpus_names(data: DataConfig) -> list[str]:
+    """Languages and splits that a corpus of fixed ones does not have."""
+    problems = []
+    languages = (data.source_language, data.target_language)
+    known = LANGUAGES[data.corpus]
+    for field in ("source_language", "target_language"):
+        if getattr(data, field) not in known:
+            problems.append(
+                f"data.{field}: corpus {data.corpus!r} has no "
+                f"{getattr(data, field)!r}; it has {', '.join(known)}"
+            )
+    if len(set(languages)) == 2 and "en" not in languages and not problems:
+        problems.append(
+            f"data.target_language: corpus {data.corpus!r} pairs every language with "
+            f"English; {'-'.join(languages)} is not in it"
+        )
+    for field, split in _splits_of(data):
+        if split not in SPLITS[data.corpus]:
+            problems.append(
+                f"data.{field}: corpus {data.corpus!r} has no split {split!r}; "
+                f"it has {', '.join(SPLITS[data.corpus])}"
+            )
+    if data.holdout_pairs is not None:
+        problems.append(
+            f"data.holdout_pairs: {data.holdout_pairs}, but corpus {data.corpus!r} has "
+            "splits of its own; make it None (it is of 'parallel_files' alone)"
+        )
+    return problems
+
+
+def _file_names(data: DataConfig) -> list[str]:
+    """Languages and splits that cannot be part of the name of a file."""
+    problems = []
+    if data.directory is None:
+        problems.append(
+            "data.directory: corpus 'parallel_files' is text of your own; name its "
+            "folder, as in --config.data.directory=DIR"
+        )
+    languages = (
+        (field, getattr(data, field), RESERVED_LANGUAGES)
+        for field in ("source_language", "target_language")
+    )
+    splits = ((field, name, RESERVED_SPLITS) for field, name in _splits_of(data))
+    for field, name, reserved in (*languages, *splits):
+        if not FILE_WORD.fullmatch(name) or name.lower() in reserved:
+            problems.append(
+                f"data.{field}: {name!r} cannot name files of corpus 'parallel_files'; "
+                "it must be at most 64 ASCII letters, digits, _ and -, "
+                f"not begin with - and not be {' or '.join(reserved)}"
+            )
     return problems
 
 

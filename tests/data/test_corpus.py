@@ -242,7 +242,10 @@ def test_damaged_gzip_is_named(data_of, tmp_path):
     ],
 )
 def test_lines_end_at_line_feeds_only(content, lines, tmp_path):
-    assert parallel_text.lines_of(content, tmp_path) == lines
+    (tmp_path / "plain").write_bytes(content)
+    (tmp_path / "packed.gz").write_bytes(gzip.compress(content))
+    assert list(parallel_text.read_lines(tmp_path / "plain")) == lines
+    assert list(parallel_text.read_lines(tmp_path / "packed.gz")) == lines
 
 
 def test_without_a_network_the_folder_is_asked_for(data_of, tmp_path, monkeypatch):

@@ -60,6 +60,42 @@ def test_report_for_people_warns_of_other_text(run, folder):
     assert "30 read, 0 with an empty side, 0 too long, 30 kept" in out
 
 
+def test_own_text_is_prepared_and_the_report_says_what_was_held_out(run, tmp_path):
+    rows = zip(GERMAN, ENGLISH, strict=True)
+    text = "".join(f"{german}\t{english}\n" for german, english in rows)
+    (tmp_path / "train.de-en.tsv").write_text(text, encoding="utf-8")
+    code, out, err = run(
+        "--config.data.corpus=parallel_files",
+        f"--config.data.directory={tmp_path}",
+        "--config.data.test_split=final",
+        "--config.data.holdout_pairs=4",
+        "--config.data.holdout_seed=3",
+    )
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0] == "parallel_files 1.0.0, en to de"
+    assert lines[1] == (
+        "held out of the 30 pairs of train: 4 each for validation and final (seed 3), "
+        "and their copies"
+    )
+    counts = {line.split()[0]: line.split()[1] for line in lines if line}
+    assert [counts[x] for x in ("train", "validation", "final")] == ["22", "4", "4"]
+    assert "22 read, 0 with an empty side, 0 too long, 22 kept" in out
+
+
+def test_own_text_without_a_split_is_refused_with_the_ways_out(run, tmp_path):
+    for language, lines in (("en", ENGLISH), ("de", GERMAN)):
+        (tmp_path / f"train.{language}").write_text("\n".join(lines), "utf-8")
+    code, out, err = run(
+        "--config.data.corpus=parallel_files",
+        f"--config.data.directory={tmp_path}",
+        "--config.data.test_split=None",
+    )
+    assert (code, out) == (2, "")
+    assert "has no split 'validation'; it needs validation.de and validation.en" in err
+    assert "--config.data.holdout_pairs=1000" in err and "Traceback" not in err
+
+
 def test_fault_is_one_message_and_exit_2(run, folder):
     (folder / "val.de").write_text("Hund\n")
     code, out, err = run(f"--config.data.directory={folder}")

@@ -16,7 +16,8 @@ def test_identity_is_the_hash_of_the_canonical_text(base_mapping):
     """The text is written out by hand for every field but those of the model."""
     model = json.dumps(base_mapping["model"], sort_keys=True, separators=(",", ":"))
     text = (
-        '{"config":{"data":{"corpus":"wmt14","length_buckets":8,'
+        '{"config":{"data":{"corpus":"wmt14","holdout_pairs":null,"holdout_seed":0,'
+        '"length_buckets":8,'
         '"max_train_length":255,"packed_length":null,"source_language":"en","target_language":"de",'
         '"test_split":"test","tokens_per_batch":25000,"train_split":"train",'
         '"validation_split":"validation","vocabulary_size":37000},'

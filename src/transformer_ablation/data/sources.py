@@ -14,6 +14,8 @@ from typing import Any
 from transformer_ablation.config import DataConfig
 from transformer_ablation.data import storage, wmt14
 from transformer_ablation.data.multi30k import files as multi30k_files
+from transformer_ablation.data.parallel_files import files as parallel_files
+from transformer_ablation.data.parallel_files import holdout as holdouts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,9 +42,12 @@ def find(data: DataConfig, cache: Path) -> Source:
     Raises:
       CorpusError: if the folder the user names, or something in it, is missing.
     """
-    return {"grammar": _grammar, "multi30k": _multi30k, "wmt14": _wmt14}[data.corpus](
-        data, cache
-    )
+    return {
+        "grammar": _grammar,
+        "multi30k": _multi30k,
+        "wmt14": _wmt14,
+        "parallel_files": _parallel_files,
+    }[data.corpus](data, cache)
 
 
 def splits_of(data: DataConfig) -> list[str]:
@@ -108,6 +113,33 @@ def _wmt14(data: DataConfig, cache: Path) -> Source:
     folder = wmt14.prepared_in(data.directory, pair).resolve()
     key = storage.content_key([str(folder), wmt14.digest(folder)])[:16]
     return Source(f"wmt14-{pair}-{key}", languages, {}, lambda _: folder)
+
+
+def _parallel_files(data: DataConfig, cache: Path) -> Source:
+    """A user's own text; only a file that was changed is read again."""
+    languages = _languages(data)
+    notes = storage.place(cache, "files", "scans")
+    located = parallel_files.locate(data, languages, notes)
+    holdout = holdouts.asked(data, located)
+
+    def prepare(folder: Path) -> Path:
+        from transformer_ablation.data.parallel_files.builder import ParallelFiles
+
+        builder = ParallelFiles(
+            languages=languages,
+            splits=holdouts.splits(located, holdout),
+            data_dir=folder,
+            file_format="array_record",
+        )
+        path = _build(builder, folder)
+        located.check_unchanged()
+        return path
+
+    key = storage.content_key([located.digests, holdout])[:16]
+    facts = {} if holdout is None else {"holdout": holdout.facts(located)}
+    return Source(
+        f"parallel_files-{'-'.join(languages)}-{key}", languages, facts, prepare
+    )
 
 
 def _build(builder: Any, folder: Path) -> Path:

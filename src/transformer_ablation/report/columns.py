@@ -57,6 +57,7 @@ PAPER_CHOICES = {
     "optimizer.beta2": 0.98,
     "optimizer.epsilon": 1e-9,
     "optimizer.clip_norm": None,
+    "data.holdout_pairs": None,
     "data.packed_length": None,
     "decode.beam_size": 4,
     "decode.length_penalty": "wu2016",

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from transformer_ablation.data.parallel_text import read_parallel
+from transformer_ablation.data.parallel_text import read_pairs
 
 
 class Multi30k(tfds.core.GeneratorBasedBuilder):
@@ -34,11 +34,13 @@ class Multi30k(tfds.core.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager: tfds.download.DownloadManager) -> dict:
         del dl_manager  # the files are here already
-        lines = {split: read_parallel(paths) for split, paths in self._files.items()}
-        return {split: self._generate_examples(x) for split, x in lines.items()}
+        return {
+            split: self._generate_examples(paths)
+            for split, paths in self._files.items()
+        }
 
     def _generate_examples(
-        self, lines: Mapping[str, list[str]]
+        self, paths: Mapping[str, Path]
     ) -> Iterator[tuple[int, dict[str, str]]]:
-        for i, pair in enumerate(zip(*lines.values(), strict=True)):
-            yield i, dict(zip(lines, pair, strict=True))
+        for i, pair in enumerate(read_pairs(*paths.values())):
+            yield i, dict(zip(paths, pair, strict=True))

@@ -15,9 +15,8 @@ from transformer_ablation.data import storage
 from transformer_ablation.data.parallel_text import (
     CorpusError,
     DownloadError,
-    decompress,
+    content_digest,
     find_file,
-    read_bytes,
 )
 
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
@@ -126,9 +125,7 @@ def locate(directory: str | None, splits: list[str], languages: list[str]) -> Lo
             f"{', '.join(present) or 'none'} of the files that Multi30k "
             f"{'-'.join(languages)} needs"
         )
-    digests = {
-        n: hashlib.sha256(read_bytes(_path(folder, n))).hexdigest() for n in flat
-    }
+    digests = {name: content_digest(_path(folder, name)) for name in flat}
     return Located(names, digests, folder)
 
 
@@ -160,13 +157,9 @@ def _download(names: list[str], folder: Path) -> None:
     for name in names:
         path = folder / f"{name}.gz"
         with contextlib.suppress(CorpusError):
-            if path.exists() and _text_digest(path) == OFFICIAL[name][1]:
+            if path.exists() and content_digest(path) == OFFICIAL[name][1]:
                 continue
         storage.write_bytes(path, _fetch(name, names))
-
-
-def _text_digest(path: Path) -> str:
-    return hashlib.sha256(decompress(path.read_bytes(), path)).hexdigest()
 
 
 def _fetch(name: str, names: list[str]) -> bytes:

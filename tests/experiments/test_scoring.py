@@ -1,0 +1,34 @@
+"""Scores of a split: which of them there are."""
+
+import types
+
+import pytest
+
+from experiments import scoring
+from transformer_ablation import config
+
+
+@pytest.mark.parametrize(
+    ("language", "metrics"), [("de", ["bleu", "bleu_paper"]), ("cs", ["bleu"])]
+)
+def test_language_without_a_tokeniser_has_no_bleu_as_in_the_paper(
+    base_config, tmp_path, language, metrics
+):
+    changes = {
+        "data.corpus": "parallel_files",
+        "data.directory": "text",
+        "data.target_language": language,
+    }
+    vocabulary = types.SimpleNamespace(decode=" ".join)
+    corpus = types.SimpleNamespace(splits={"test": [("a b", "c d")]})
+    scored = scoring.Scored(
+        config.replace(base_config, changes),
+        types.SimpleNamespace(vocabulary=vocabulary, corpus=corpus),
+        *(None, None, None),
+        [3],
+    )
+    best = types.SimpleNamespace(ids=["c", "d"], unfinished=False)
+    path = tmp_path / "translations" / "test.txt"
+    entries = scoring._bleus(scored, "test", [best], path)
+    assert [entry["metric"] for entry in entries] == metrics
+    assert path.read_text() == "c d\n"
