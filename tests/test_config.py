@@ -89,6 +89,16 @@ FIELD_CASES = {
         [300, 1_000_000],
     ),
     "data.max_train_length": (WHOLE[0], WHOLE[1], [1, 255]),
+    "data.filter_duplicates": SWITCH,
+    "data.filter_overlap": SWITCH,
+    "data.filter_copies": SWITCH,
+    "data.filter_max_length_ratio": (
+        "a finite number > 1, or None",
+        [1, 1.0, 0, -2, math.inf, math.nan, "3", True],
+        [1.001, 9, None],
+    ),
+    "data.filter_max_words": OPTIONAL_WHOLE,
+    "data.filter_characters": SWITCH,
     "data.length_buckets": (
         "a whole number from 1 to 64",
         [0, 65, 8.0, "8", True, None],

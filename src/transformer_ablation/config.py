@@ -150,7 +150,8 @@ class DataConfig:
     ``tokens_per_batch`` counts padded target positions of one update over all
     devices; ``max_train_length`` counts the pieces of one side of a training
     pair, without the end of sentence. ``packed_length`` is the length of rows
-    that hold several pairs; None gives each pair a row of its own.
+    that hold several pairs; None gives each pair a row of its own. The filters
+    leave training pairs out, by their text; docs/data.md says which.
     """
 
     corpus: str = choice("grammar", "multi30k", "wmt14")
@@ -162,6 +163,12 @@ class DataConfig:
     test_split: str | None = text(optional=True)
     vocabulary_size: int = integer(300, 1_000_000)
     max_train_length: int = integer(1)
+    filter_duplicates: bool = flag()
+    filter_overlap: bool = flag()
+    filter_copies: bool = flag()
+    filter_max_length_ratio: float | None = real(1, math.inf, "(]", optional=True)
+    filter_max_words: int | None = integer(1, optional=True)
+    filter_characters: bool = flag()
     length_buckets: int = integer(1, 64)
     packed_length: int | None = integer(1, optional=True)
     tokens_per_batch: int = integer(1)
