@@ -114,7 +114,8 @@ def test_manifest_holds_the_findings_of_each_split(loaded):
         ("en", "line_separator"): (1, 3, "It\u2028is\x85 one line"),
         ("en", "next_line"): (1, 3, "It\u2028is\x85 one line"),
         ("en", "empty"): (1, 4, ""),
-        ("de", "outer_space"): (1, 2, " Zwei Katzen "),
+        ("de", "leading_space"): (1, 2, " Zwei Katzen "),
+        ("de", "trailing_space"): (1, 2, " Zwei Katzen "),
         ("de", "line_separator"): (1, 3, "Das\u2028ist\x85 eine Zeile"),
         ("de", "next_line"): (1, 3, "Das\u2028ist\x85 eine Zeile"),
     }

@@ -14,11 +14,12 @@ import numpy as np
 from transformer_ablation.data.languages import Typical
 from transformer_ablation.data.lines import (
     KINDS,
+    Find,
+    Joined,
     among,
     empty,
     excerpt,
     fingerprints,
-    lines_of_kind,
     pair_fingerprints,
     repeats,
 )
@@ -78,8 +79,8 @@ class Examination:
         self._copy.add(copies, self.length, show)
         longer, shorter = np.maximum(a, b), np.minimum(a, b)
         apart = (longer > LENGTH_RATIO * shorter) & (longer >= RATIO_WORDS)
-        filled = np.array([x != "" and y != "" for x, y in chunk])
-        self._ratio.add(np.flatnonzero(apart & filled), self.length, show)
+        hits = [i for i in np.flatnonzero(apart).tolist() if all(chunk[i])]
+        self._ratio.add(hits, self.length, show)
         self.length += len(chunk)
 
     def facts(self, read: Read) -> tuple[dict, Prints]:
@@ -189,20 +190,21 @@ class _Side:
         """The number of words of each line, int64."""
         split = [line.lower().split() for line in lines]
         words = np.array([len(x) for x in split], np.int64)
-        joined = "\n".join(lines)
-        self._hash.update((b"\n" if self._lines else b"") + joined.encode())
+        joined = Joined(lines)
+        self._hash.update((b"\n" if self._lines else b"") + joined.text.encode())
         self._lines += len(lines)
         self._words += int(words.sum())
-        self._characters += len(joined) - len(lines) + 1
+        self._characters += len(joined.text) - len(lines) + 1
         self._max_words = max(self._max_words, int(words.max()))
         self._prints.append(fingerprints(lines))
-        self._tally("empty", [i for i, x in enumerate(lines) if x == ""], lines, start)
-        blank = [i for i, x in enumerate(split) if not x and lines[i] != ""]
-        self._tally("blank", blank, lines, start)
+        wordless = np.flatnonzero(words == 0).tolist()
+        empties = [i for i in wordless if lines[i] == ""]
+        self._tally("empty", empties, lines, start)
+        blanks = [i for i in wordless if lines[i] != ""]
+        self._tally("blank", blanks, lines, start)
         self._tally("long", np.flatnonzero(words > LONG_WORDS), lines, start)
-        for name, kind in KINDS.items():
-            hits = lines_of_kind(kind, lines, joined)
-            self._tally(name, hits, lines, start, kind.place)
+        for kind, find in KINDS.items():
+            self._tally(kind, joined.of_kind(find), lines, start, find)
         if self._typical is not None:
             hits = self._typical.misplaced(split, self._number)
             self._tally("other_language", hits, lines, start)
@@ -232,10 +234,10 @@ class _Side:
         hits: Sequence[int] | np.ndarray,
         lines: Sequence[str],
         start: int,
-        place: Callable[[str], int] = lambda line: 0,
+        find: Find = lambda line, start: start,
     ) -> None:
         def show(i: int) -> str:
-            return excerpt(lines[i], place(lines[i]))
+            return excerpt(lines[i], find(lines[i], 0))
 
         self._tallies[kind].add(hits, start, show)
 

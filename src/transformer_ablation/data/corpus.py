@@ -221,6 +221,8 @@ def _describe(splits: dict[str, Pairs], sides: tuple[str, str]) -> dict:
 def _refuse_line_ends(
     split: str, chunk: Sequence[tuple[str, str]], start: int, sides: tuple[str, str]
 ) -> None:
+    if "\n" not in "".join(map("".join, chunk)):
+        return
     for i, pair in enumerate(chunk, start):
         for text, language in zip(pair, sides, strict=True):
             if "\n" in text:

@@ -16,9 +16,9 @@ from transformer_ablation.data import storage
 from transformer_ablation.data.corpus import Corpus, CorpusError, Pairs
 from transformer_ablation.data.lines import (
     KINDS,
+    Joined,
     among,
     fingerprints,
-    lines_of_kind,
     pair_fingerprints,
     repeats,
 )
@@ -148,9 +148,9 @@ def _masks(chunk: Chunk, data: DataConfig, held_out: HeldOut) -> dict[str, np.nd
     if data.filter_characters:
         masks["characters"] = np.zeros(len(chunk), bool)
         for lines in _sides(chunk):
-            joined = "\n".join(lines)
-            for kind in _CHARACTERS:
-                masks["characters"][lines_of_kind(kind, lines, joined)] = True
+            joined = Joined(lines)
+            for find in _CHARACTERS:
+                masks["characters"][joined.of_kind(find)] = True
     return masks
 
 

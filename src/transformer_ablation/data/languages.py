@@ -40,8 +40,8 @@ class Typical:
         own, other = self.sides[side], self.sides[1 - side]
         least = _UNITS[self.unit][1]
         found = []
-        for i, line in enumerate(words):
-            units = _units(line, self.unit)
+        texts = words if self.unit == "words" else map("".join, words)
+        for i, units in enumerate(texts):
             count = len(other.intersection(units))
             if count >= least and count > _TIMES_ITS_OWN * len(own.intersection(units)):
                 found.append(i)

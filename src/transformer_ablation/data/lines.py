@@ -4,12 +4,13 @@ A line ends at a line feed and nowhere else, so it holds none. Many lines, joine
 with line feeds, can be asked at once whether any of them is of a kind.
 """
 
+import bisect
 import hashlib
 import html.entities
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,83 +25,93 @@ _EMPTY_PRINT = int.from_bytes(hashlib.blake2b(b"", digest_size=8).digest(), "lit
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Kind(NamedTuple):
-    """Something that the characters of a line show.
-
-    Attributes:
-      occurs: whether a line, or any of several joined with line feeds, is of it.
-      place: the index of the first character concerned, in a line of this kind.
-    """
-
-    occurs: Callable[[str], bool]
-    place: Callable[[str], int]
+# The index of the first place at or after another in a text, or -1: in a line, or in
+# lines joined with line feeds. A place never goes beyond its line.
+Find = Callable[[str, int], int]
 
 
-def _found_by(find: Callable[[str], int]) -> Kind:
-    """The kind of text in which ``find`` gives an index, not -1."""
-    return Kind(lambda text: find(text) >= 0, find)
+def _character(character: str) -> Find:
+    return lambda text, start: text.find(character, start)
 
 
-def _character(character: str) -> Kind:
-    return Kind(lambda text: character in text, lambda line: line.find(character))
+def _pattern(pattern: re.Pattern[str]) -> Find:
+    def find(text: str, start: int) -> int:
+        match = pattern.search(text, start)
+        return -1 if match is None else match.start()
+
+    return find
 
 
-def _pattern_at(pattern: re.Pattern[str], text: str) -> int:
-    match = pattern.search(text)
-    return -1 if match is None else match.start()
-
-
-def _reference_at(text: str) -> int:
+def _reference(text: str, start: int) -> int:
     """A numeric character reference, or one of the names of HTML 5."""
-    for match in _REFERENCE.finditer(text):
+    for match in _REFERENCE.finditer(text, start):
         if match[1].startswith("#") or match[1] in html.entities.html5:
             return match.start()
     return -1
 
 
-def _outer_space_at(text: str) -> int:
-    if text.startswith(" "):
-        return 0
-    after = text.find("\n ")
-    before = text.find(" \n")
-    if max(after, before) >= 0:
-        return max(after, before)
-    return len(text) - 1 if text.endswith(" ") else -1
+def _leading_space(text: str, start: int) -> int:
+    if text.startswith(" ", start) and (start == 0 or text[start - 1] == "\n"):
+        return start
+    place = text.find("\n ", start)
+    return -1 if place < 0 else place + 1
 
 
-def _is_not_nfc(text: str) -> bool:
-    return not unicodedata.is_normalized("NFC", text)
+def _trailing_space(text: str, start: int) -> int:
+    place = text.find(" \n", start)
+    return len(text) - 1 if place < 0 and text.endswith(" ", start) else place
 
 
-def _not_nfc_at(line: str) -> int:
-    normal = unicodedata.normalize("NFC", line)
-    different = (
-        i for i, (a, b) in enumerate(zip(line, normal, strict=False)) if a != b
-    )
-    return next(different, min(len(line), len(normal)))
+def _not_nfc(text: str, start: int) -> int:
+    """Where Unicode's normal form C begins to differ."""
+    if start == 0 and unicodedata.is_normalized("NFC", text):
+        return -1
+    while start < len(text):
+        end = text.find("\n", start)
+        line = text[start:] if end < 0 else text[start:end]
+        if not unicodedata.is_normalized("NFC", line):
+            normal = unicodedata.normalize("NFC", line)
+            pairs = enumerate(zip(line, normal, strict=False))
+            different = (i for i, (a, b) in pairs if a != b)
+            return start + next(different, min(len(line), len(normal)))
+        start += len(line) + 1
+    return -1
 
 
 # In the order of a report.
-KINDS = {
-    "control": _found_by(lambda text: _pattern_at(_CONTROL, text)),
+KINDS: dict[str, Find] = {
+    "control": _pattern(_CONTROL),
     "replacement": _character("\ufffd"),
     "carriage_return": _character("\r"),
     "next_line": _character("\x85"),
     "line_separator": _character("\u2028"),
     "paragraph_separator": _character("\u2029"),
-    "not_nfc": Kind(_is_not_nfc, _not_nfc_at),
-    "character_reference": _found_by(_reference_at),
-    "tag": _found_by(lambda text: _pattern_at(_TAG, text)),
-    "outer_space": _found_by(_outer_space_at),
-    "double_space": _found_by(lambda text: text.find("  ")),
+    "not_nfc": _not_nfc,
+    "character_reference": _reference,
+    "tag": _pattern(_TAG),
+    "leading_space": _leading_space,
+    "trailing_space": _trailing_space,
+    "double_space": _character("  "),
 }
 
 
-def lines_of_kind(kind: Kind, lines: Sequence[str], joined: str) -> list[int]:
-    """Indices of the lines of a kind; ``joined`` is the lines with line feeds."""
-    if not kind.occurs(joined):
-        return []
-    return [i for i, line in enumerate(lines) if kind.occurs(line)]
+class Joined:
+    """Lines as one text, in which each is found again."""
+
+    def __init__(self, lines: Sequence[str]):
+        self.text = "\n".join(lines)
+        # Where the line after each begins.
+        self._next = list(itertools.accumulate(len(line) + 1 for line in lines))
+
+    def of_kind(self, find: Find) -> list[int]:
+        """Indices of the lines in which something is found."""
+        found = []
+        place = find(self.text, 0)
+        while place >= 0:
+            line = bisect.bisect_right(self._next, place)
+            found.append(line)
+            place = find(self.text, self._next[line])
+        return found
 
 
 def excerpt(line: str, place: int = 0) -> str:
