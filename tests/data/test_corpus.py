@@ -15,7 +15,7 @@ import urllib.request
 import pytest
 
 from transformer_ablation import config
-from transformer_ablation.data import corpus, parallel_text, storage
+from transformer_ablation.data import checks, corpus, parallel_text, storage
 from transformer_ablation.data.corpus import (
     CorpusError,
     DownloadError,
@@ -130,6 +130,13 @@ def test_manifest_holds_the_findings_of_each_split(loaded):
         "length_ratio_words": 10,
         "typical": None,  # of five pairs nothing is learned
     }
+
+
+def test_report_by_other_rules_is_made_again(prepared_cache, data_of, monkeypatch):
+    folder, cache = prepared_cache
+    load_corpus(data_of(folder), cache)
+    monkeypatch.setattr(checks, "RULES", checks.RULES + 1)
+    assert read_manifest(data_of(folder), cache) is None
 
 
 def test_manifest_says_what_training_shares_with_scored_splits(data_of, tmp_path):
