@@ -73,6 +73,13 @@ def get_config() -> ml_collections.ConfigDict:
     config.data.holdout_seed = 0
     config.data.vocabulary_size = 37_000
     config.data.max_train_length = 255  # not in the paper; its first code's limit
+    # Training pairs that are left out; the paper says of none (docs/data.md).
+    config.data.filter_duplicates = False  # all but the first of equal pairs
+    config.data.filter_overlap = False  # a line of which is in validation or test
+    config.data.filter_copies = False  # source and target equal
+    config.data.filter_max_length_ratio = placeholder(float)  # of words
+    config.data.filter_max_words = placeholder(int)  # on either side
+    config.data.filter_characters = False  # control characters, U+FFFD
     config.data.length_buckets = 8
     # Rows of so many target positions hold several pairs; None is the paper's way,
     # pairs of similar length in one batch.

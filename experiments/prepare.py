@@ -5,7 +5,7 @@ import time
 
 from absl import flags
 
-from experiments import command, shared_flags
+from experiments import command, data_report, shared_flags
 from transformer_ablation.data.summary import summarize
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.sweep.file import SweepFile
@@ -31,9 +31,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
 
 def as_text(found: dict) -> str:
     """The report for people."""
-    manifest, vocabulary, filters = (
-        found[k] for k in ("manifest", "vocabulary", "filters")
-    )
+    manifest, vocabulary = found["manifest"], found["vocabulary"]
     source, target = manifest["source_language"], manifest["target_language"]
     changed = "" if manifest.get("official", True) else ", not the published text"
     lines = [
@@ -57,9 +55,9 @@ def as_text(found: dict) -> str:
         [
             *lines,
             "",
-            f"training pairs: {filters['read']:,} read, "
-            f"{filters['empty_side']:,} with an empty side, "
-            f"{filters['too_long']:,} too long, {filters['kept']:,} kept",
+            *data_report.findings(manifest),
+            "",
+            f"training pairs: {data_report.filtered(found['filters'])}",
             f"{found['updates_per_epoch']:,} updates an epoch; padding: "
             f"{padding['source']:.1%} of source, {padding['target']:.1%} of target",
             "rows x source x target: "

@@ -102,6 +102,16 @@ FIELD_CASES = {
         [300, 1_000_000],
     ),
     "data.max_train_length": (WHOLE[0], WHOLE[1], [1, 255]),
+    "data.filter_duplicates": SWITCH,
+    "data.filter_overlap": SWITCH,
+    "data.filter_copies": SWITCH,
+    "data.filter_max_length_ratio": (
+        "a finite number > 1, or None",
+        [1, 1.0, 0, -2, math.inf, math.nan, "3", True],
+        [1.001, 9, None],
+    ),
+    "data.filter_max_words": OPTIONAL_WHOLE,
+    "data.filter_characters": SWITCH,
     "data.length_buckets": (
         "a whole number from 1 to 64",
         [0, 65, 8.0, "8", True, None],
@@ -424,14 +434,14 @@ def test_neighbour_of_a_contradiction_is_taken(base_mapping, changes):
 
 @pytest.mark.parametrize("field", ["source_language", "target_language"])
 @pytest.mark.parametrize(
-    "code", ["pt/br", "../en", "-en", "e n", "en.tok", "gz", "a" * 65]
+    "code", ["pt/br", "../en", "-en", "e n", "en.tok", "gz", "checks", "a" * 65]
 )
 def test_language_that_cannot_end_a_file_name_is_refused(base_mapping, field, code):
     changes = {**FILES, f"data__{field}": code}
     assert faults(changed(base_mapping, **changes)) == [
         f"data.{field}: {code!r} cannot name files of corpus 'parallel_files'; it must "
-        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be gz "
-        "or pairs"
+        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be any "
+        "of gz, pair, pairs, checks"
     ]
 
 
@@ -441,7 +451,8 @@ def test_split_that_cannot_begin_a_file_name_is_refused(base_mapping, field, nam
     changes = {**FILES, f"data__{field}": name}
     assert faults(changed(base_mapping, **changes)) == [
         f"data.{field}: {name!r} cannot name files of corpus 'parallel_files'; it must "
-        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be all"
+        "be at most 64 ASCII letters, digits, _ and -, not begin with - and not be any "
+        "of all"
     ]
 
 

@@ -156,7 +156,8 @@ class DataConfig:
     pair, without the end of sentence. ``packed_length`` is the length of rows
     that hold several pairs; None gives each pair a row of its own.
     ``holdout_pairs`` are taken out of the training file for each other split
-    that has no file; ``holdout_seed`` decides which.
+    that has no file; ``holdout_seed`` decides which. The filters leave training
+    pairs out, by their text; docs/data.md says which.
     """
 
     corpus: str = choice("grammar", "multi30k", "wmt14", "parallel_files")
@@ -170,6 +171,12 @@ class DataConfig:
     holdout_seed: int = integer(0, 2**31 - 1)
     vocabulary_size: int = integer(300, 1_000_000)
     max_train_length: int = integer(1)
+    filter_duplicates: bool = flag()
+    filter_overlap: bool = flag()
+    filter_copies: bool = flag()
+    filter_max_length_ratio: float | None = real(1, math.inf, "(]", optional=True)
+    filter_max_words: int | None = integer(1, optional=True)
+    filter_characters: bool = flag()
     length_buckets: int = integer(1, 64)
     packed_length: int | None = integer(1, optional=True)
     tokens_per_batch: int = integer(1)
@@ -235,7 +242,7 @@ SPLITS = {
 # What names a user's own files: NAME.LANGUAGE or NAME.LANGUAGE-LANGUAGE.tsv.
 FILE_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 # Words with another meaning in the names of files or in what is written of them.
-RESERVED_LANGUAGES = ("gz", "pairs")
+RESERVED_LANGUAGES = ("gz", "pair", "pairs", "checks")
 RESERVED_SPLITS = ("all",)
 
 
@@ -452,7 +459,7 @@ def _file_names(data: DataConfig) -> list[str]:
             problems.append(
                 f"data.{field}: {name!r} cannot name files of corpus 'parallel_files'; "
                 "it must be at most 64 ASCII letters, digits, _ and -, "
-                f"not begin with - and not be {' or '.join(reserved)}"
+                f"not begin with - and not be any of {', '.join(reserved)}"
             )
     return problems
 

@@ -1,5 +1,6 @@
 """Corpora: text arrives unchanged, faults are named, the cache is never half full."""
 
+import dataclasses
 import gzip
 import hashlib
 import io
@@ -14,7 +15,7 @@ import urllib.request
 import pytest
 
 from transformer_ablation import config
-from transformer_ablation.data import corpus, parallel_text, storage
+from transformer_ablation.data import checks, corpus, parallel_text, storage
 from transformer_ablation.data.corpus import (
     CorpusError,
     DownloadError,
@@ -99,6 +100,108 @@ def test_manifest_counts_what_is_there(loaded):
     assert languages == ("en", "de")
 
 
+def test_manifest_holds_the_findings_of_each_split(loaded):
+    findings = loaded.manifest["splits"]["train"]["checks"]
+    found = {
+        (side, kind): (finding["count"], finding["line"], finding["excerpt"])
+        for side, kinds in findings.items()
+        for kind, finding in kinds.items()
+        if finding["count"]
+    }
+    assert found == {
+        ("en", "double_space"): (1, 2, "Two  cats\r"),
+        ("en", "carriage_return"): (1, 2, "Two  cats\r"),
+        ("en", "line_separator"): (1, 3, "It\u2028is\x85 one line"),
+        ("en", "next_line"): (1, 3, "It\u2028is\x85 one line"),
+        ("en", "empty"): (1, 4, ""),
+        ("de", "leading_space"): (1, 2, " Zwei Katzen "),
+        ("de", "trailing_space"): (1, 2, " Zwei Katzen "),
+        ("de", "line_separator"): (1, 3, "Das\u2028ist\x85 eine Zeile"),
+        ("de", "next_line"): (1, 3, "Das\u2028ist\x85 eine Zeile"),
+    }
+    assert loaded.manifest["splits"]["validation"]["checks"]["en"]["empty"] == {
+        "count": 1,
+        "line": 2,
+        "excerpt": "",
+    }
+    assert loaded.manifest["checks"] == {
+        "long_words": 100,
+        "length_ratio": 3,
+        "length_ratio_words": 10,
+        "typical": None,  # of five pairs nothing is learned
+    }
+
+
+def test_report_by_other_rules_is_made_again(prepared_cache, data_of, monkeypatch):
+    folder, cache = prepared_cache
+    load_corpus(data_of(folder), cache)
+    monkeypatch.setattr(checks, "RULES", checks.RULES + 1)
+    assert read_manifest(data_of(folder), cache) is None
+
+
+def test_manifest_says_what_training_shares_with_scored_splits(data_of, tmp_path):
+    text = TEXT | {"val.en": "End\n\n", "val.de": "Schluss\nLeer\n"}
+    text |= {"test_2016_flickr.en": "A dog .", "test_2016_flickr.de": "Ein Hund ."}
+    data = data_of(write(tmp_path / "text", text))
+    manifest = load_corpus(data, tmp_path).manifest
+    none = {"count": 0, "line": None, "excerpt": None}
+    dog = {"count": 1, "line": 1, "excerpt": {"de": "Ein Hund .", "en": "A dog ."}}
+    assert manifest["overlaps"] == {
+        "validation": {
+            "pair": none,
+            "en": {"count": 1, "line": 5, "excerpt": "End"},
+            "de": none,  # Leer stands beside an empty line
+        },
+        "test_2016_flickr": {
+            "pair": dog,
+            "en": {**dog, "excerpt": "A dog ."},
+            "de": {**dog, "excerpt": "Ein Hund ."},
+        },
+    }
+    # Another split trained on is another overlap of the same preparation.
+    other = dataclasses.replace(
+        data, train_split="validation", validation_split="train"
+    )
+    found = load_corpus(other, tmp_path).manifest["overlaps"]["train"]["en"]
+    assert found == {"count": 1, "line": 1, "excerpt": "End"}
+
+
+def test_mix_ups_are_judged_by_what_the_largest_split_has(data_of, tmp_path):
+    english = (
+        "the of and to in is that it was for on are with as his they at be".split()
+    )
+    german = "der die und den von das mit sich des auf für ist nicht ein als es".split()
+    english += ["this", "from"]
+    german += ["auch", "an", "werden", "eine"]
+    lines = {
+        "train.en": [" ".join(english)] * 40 + [" ".join(german)],
+        "train.de": [" ".join(german)] * 40 + ["ein Satz"],
+        "val.en": ["this is from the dog", "dies und das und der"],
+        "val.de": ["this is from the dog", "das ist der Hund"],
+    }
+    text = {name: "\n".join(content) for name, content in lines.items()}
+    data = data_of(write(tmp_path / "text", text), test_split=None)
+    manifest = load_corpus(data, tmp_path).manifest
+    assert manifest["checks"]["typical"] == {
+        "unit": "words",
+        "sample_pairs": 41,
+        "de": 20,
+        "en": 20,
+    }
+    found = {
+        (split, language): facts["checks"][language]["other_language"]
+        for split, facts in manifest["splits"].items()
+        for language in ("de", "en")
+    }
+    assert {key: finding["line"] for key, finding in found.items()} == {
+        ("train", "de"): None,
+        ("train", "en"): 41,
+        ("validation", "de"): 1,
+        ("validation", "en"): 2,
+    }
+    assert found["train", "de"] == {"count": 0, "line": None, "excerpt": None}
+
+
 def test_other_direction_swaps_sides_and_shares_the_cache(
     prepared_cache, data_of, loaded
 ):
@@ -112,7 +215,8 @@ def test_other_direction_swaps_sides_and_shares_the_cache(
 
 def test_manifest_hash_follows_the_text_alone(loaded):
     manifest = json.loads(json.dumps(loaded.manifest))
-    manifest.update(official=True, version="9", corpus="other")
+    manifest.update(official=True, version="9", corpus="other", overlaps={}, checks={})
+    manifest["splits"]["train"]["checks"] = {}
     assert manifest_hash(manifest) == manifest_hash(loaded.manifest)
     manifest["splits"]["test_2016_flickr"]["de"]["sha256"] = "0"
     assert manifest_hash(manifest) != manifest_hash(loaded.manifest)
@@ -350,15 +454,13 @@ def test_wmt14_without_a_network_fails_with_one_message(data_of, tmp_path, monke
 
 
 def test_line_end_inside_a_sentence_is_refused():
-    class Source:
-        languages = ("de", "en")
-
     class Split:
         def __getitems__(self, indices):
             return [{"de": b"ab", "en": b"c\nd"} for _ in indices]
 
+    splits = {"test": corpus.Pairs(Split, 1, "de", "en")}
     with pytest.raises(CorpusError, match="split test, pair 0, en: a line end"):
-        corpus._describe("test", Split, 1, Source)
+        corpus._describe(splits, ("de", "en"))
 
 
 # The cache itself.

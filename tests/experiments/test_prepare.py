@@ -112,3 +112,58 @@ def test_no_network_is_one_message_and_exit_1(run, monkeypatch):
     code, out, err = run()
     assert (code, out) == (1, "")
     assert "--config.data.directory=DIR" in err and "Traceback" not in err
+
+
+def test_findings_are_listed_with_line_and_excerpt(run, folder):
+    (folder / "val.en").write_text("\n".join(["\x1b[2J", *ENGLISH[1:]]))
+    (folder / "test_2016_flickr.de").write_text("\n".join(["U\u0308ber", *GERMAN[1:]]))
+    code, out, _ = run(f"--config.data.directory={folder}")
+    assert code == 0
+    assert "\x1b" not in out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert r'validation en 1 1 control characters: "\x1b[2J"' in lines
+    expected = "test_2016_flickr de 1 1 not in Unicode's form NFC: "
+    expected += '"U\u0308ber"'
+    assert expected in lines
+    # Lines 2 to 30 of training are those of the scored splits.
+    assert (
+        'train pair 29 2 also in validation: "dog 1 runs after cat 1" and '
+        '"Hund 1 läuft hinter Katze 1 her"' in lines
+    )
+    assert 'train en 29 2 also in validation: "dog 1 runs after cat 1"' in lines
+    assert (
+        'train de 30 1 also in validation: "Hund 0 läuft hinter Katze 0 her"' in lines
+    )
+    assert not any("more than 100 words" in line for line in lines)
+    assert any(line.startswith("language mix-ups: not judged") for line in lines)
+
+
+def test_findings_stand_in_json_with_kinds_that_do_not_occur(run, folder):
+    (folder / "val.en").write_text("\n".join(["a &amp; b", *ENGLISH[1:]]))
+    _, out, _ = run(f"--config.data.directory={folder}", "--format=json")
+    manifest = json.loads(out)["manifest"]
+    found = manifest["splits"]["validation"]["checks"]["en"]
+    assert found["character_reference"] == {
+        "count": 1,
+        "line": 1,
+        "excerpt": "a &amp; b",
+    }
+    assert found["tag"] == {"count": 0, "line": None, "excerpt": None}
+    assert found["other_language"]["count"] is None
+    assert manifest["overlaps"]["validation"]["pair"]["count"] == 29
+
+
+def test_filters_are_counted_in_the_order_applied(run, folder):
+    english, german = ["a a", "a a", "dog", *ENGLISH], ["b", "b", "x y z", *GERMAN]
+    (folder / "train.en").write_text("\n".join(english))
+    (folder / "train.de").write_text("\n".join(german))
+    filters = [
+        "--config.data.filter_duplicates=True",
+        "--config.data.filter_max_length_ratio=2.5",
+    ]
+    code, out, _ = run(f"--config.data.directory={folder}", *filters)
+    assert code == 0
+    assert (
+        "33 read, 1 equal to an earlier one, 1 out of proportion, "
+        "0 with an empty side, 0 too long, 31 kept" in out
+    )

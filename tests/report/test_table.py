@@ -314,6 +314,22 @@ def test_mixture_is_refused_with_rows_and_values(name):
         assert text in str(error.value)
 
 
+def test_row_with_a_filter_is_shown_and_another_manifest_still_refused():
+    """A filter is a row's own subject: its vocabulary differs, not its test set."""
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row("no_copies", {"data.filter_copies": True}, "F"),
+    ]
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    records[1] = other_data(records[1], vocabulary_hash="98")
+    records[1] = changed_score(records[1], 0, target_tokens=80_000)
+    found = as_rows(written.sweep(rows), records)
+    assert found["no_copies"]["changes"] == "data.filter_copies on instead of off"
+    records[1] = other_data(records[1], manifest_hash="99")
+    with pytest.raises(TableError, match="data manifest hash.*99 in no_copies/seed0"):
+        build_table(written.sweep(rows), records)
+
+
 def test_mixture_within_the_seeds_of_a_row_is_refused():
     rows = three_rows()
     records = [written.scored(rows[0], 5.0, 20.0, seed) for seed in (0, 1)]

@@ -31,6 +31,7 @@ BASE: dict[str, dict[str, Any]] = {
         "validation_split": "validation",
         "test_split": "test",
         "vocabulary_size": 37_000,
+        "filter_copies": False,
         "tokens_per_batch": 25_000,
     },
     "train": {"steps": 100_000, "seed": 0},

@@ -16,7 +16,10 @@ def test_identity_is_the_hash_of_the_canonical_text(base_mapping):
     """The text is written out by hand for every field but those of the model."""
     model = json.dumps(base_mapping["model"], sort_keys=True, separators=(",", ":"))
     text = (
-        '{"config":{"data":{"corpus":"wmt14","holdout_pairs":null,"holdout_seed":0,'
+        '{"config":{"data":{"corpus":"wmt14","filter_characters":false,'
+        '"filter_copies":false,"filter_duplicates":false,'
+        '"filter_max_length_ratio":null,"filter_max_words":null,'
+        '"filter_overlap":false,"holdout_pairs":null,"holdout_seed":0,'
         '"length_buckets":8,'
         '"max_train_length":255,"packed_length":null,"source_language":"en","target_language":"de",'
         '"test_split":"test","tokens_per_batch":25000,"train_split":"train",'

@@ -1,13 +1,15 @@
 """Corpora as sentence pairs, and the manifest that says exactly what they hold."""
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from transformer_ablation.config import DataConfig
-from transformer_ablation.data import sources, storage
+from transformer_ablation.data import checks, sources, storage
+from transformer_ablation.data.languages import learn, sample_of
 from transformer_ablation.data.parallel_text import CorpusError, DownloadError
 
 __all__ = [
@@ -42,8 +44,13 @@ class Pairs:
         return self._length
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
+        for chunk in self.chunks():
+            yield from chunk
+
+    def chunks(self) -> Iterator[list[tuple[str, str]]]:
+        """All pairs, a few thousand at a time."""
         for start in range(0, self._length, _READ_PAIRS):
-            yield from self.read(range(start, min(start + _READ_PAIRS, self._length)))
+            yield self.read(range(start, min(start + _READ_PAIRS, self._length)))
 
     def read(self, indices: Iterable[int]) -> list[tuple[str, str]]:
         """The pairs at some indices; thousands at once are quickest."""
@@ -52,6 +59,25 @@ class Pairs:
         source, target = self._names
         records = self._opened.__getitems__([int(i) for i in indices])
         return [(_text(record[source]), _text(record[target])) for record in records]
+
+    def at(self, indices: np.ndarray) -> "Pairs":
+        """The pairs at some indices, in that order, as pairs of their own."""
+
+        def open_chosen() -> Any:
+            return _Chosen(self._open_split(), indices)
+
+        return Pairs(open_chosen, len(indices), *self._names)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chosen:
+    """Records of a data source at some indices."""
+
+    source: Any
+    indices: np.ndarray
+
+    def __getitems__(self, places: Sequence[int]) -> Any:
+        return self.source.__getitems__(self.indices[places].tolist())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +98,7 @@ def load_corpus(data: DataConfig, cache: Path) -> Corpus:
       DownloadError: if files have to be fetched and cannot be.
     """
     source = sources.find(data, Path(cache))
-    folder = storage.place(cache, "corpora", source.key)
+    folder = _folder(source, cache)
     facts = storage.read(folder)
     if facts is None:
         facts = storage.publish(folder, lambda path: _prepare(source, data, path))
@@ -95,7 +121,7 @@ def read_manifest(data: DataConfig, cache: Path) -> dict | None:
         source = sources.find(data, Path(cache))
     except CorpusError:
         return None
-    facts = storage.read(storage.place(cache, "corpora", source.key))
+    facts = storage.read(_folder(source, cache))
     return None if facts is None else _manifest(facts, data)
 
 
@@ -107,6 +133,11 @@ def manifest_hash(manifest: dict) -> str:
         for name, split in manifest["splits"].items()
     }
     return storage.content_key([*languages, texts])
+
+
+def _folder(source: sources.Source, cache: Path) -> Path:
+    """Where a corpus stands, with a report by the present rules."""
+    return storage.place(cache, "corpora", f"{source.key}-checks{checks.RULES}")
 
 
 def _opener(data_path: Path, split: str) -> Callable[[], Any]:
@@ -127,74 +158,77 @@ def _prepare(source: sources.Source, data: DataConfig, folder: Path) -> dict:
     data_path = source.prepare(folder)
     builder = tfds.builder_from_directory(data_path)
     below = data_path.is_relative_to(folder)
+    splits = {
+        name: Pairs(_opener(data_path, name), info.num_examples, *source.languages)
+        for name, info in builder.info.splits.items()
+    }
     return {
         "corpus": data.corpus,
         "version": str(builder.version),
         "data_path": str(data_path.relative_to(folder) if below else data_path),
-        "splits": {
-            name: _describe(name, _opener(data_path, name), info.num_examples, source)
-            for name, info in builder.info.splits.items()
-        },
+        **_describe(splits, source.languages),
         **source.facts,
     }
 
 
 def _manifest(facts: dict, data: DataConfig) -> dict:
-    """What a record says of the data: the config's direction and splits."""
+    """What a record says of the data: the config's direction and splits.
+
+    Of the overlaps of splits it has those of the training split with the others.
+    """
     facts = {key: value for key, value in facts.items() if key != "data_path"}
-    splits = {name: facts["splits"][name] for name in sources.splits_of(data)}
+    names = sources.splits_of(data)
+    with_train = facts["overlaps"][data.train_split]
     return {
         **facts,
         "source_language": data.source_language,
         "target_language": data.target_language,
-        "splits": splits,
+        "splits": {name: facts["splits"][name] for name in names},
+        "overlaps": {name: with_train[name] for name in names if name in with_train},
     }
 
 
-def _describe(
-    split: str, open_split: Callable[[], Any], length: int, source: sources.Source
-) -> dict:
-    """Counts and hashes of a split: ``pairs``, and by language the rest.
+def _describe(splits: dict[str, Pairs], sides: tuple[str, str]) -> dict:
+    """Counts, hashes and findings of every split, and what splits share.
 
-    Words are what white space separates; ``sha256`` is that of the lines joined
-    with line ends, in UTF-8.
+    ``sides`` are the languages of the pairs. Words are what white space separates;
+    ``sha256`` is that of the lines joined with line ends, in UTF-8.
+
+    Raises:
+      CorpusError: if a split is empty or a sentence holds a line end.
     """
-    if length == 0:
-        raise CorpusError(f"split {split} is empty")
-    sides = [_Side(), _Side()]
-    for i, pair in enumerate(Pairs(open_split, length, *source.languages)):
-        for side, text, language in zip(sides, pair, source.languages, strict=True):
+    for name, pairs in splits.items():
+        if len(pairs) == 0:
+            raise CorpusError(f"split {name} is empty")
+    largest = max(splits.values(), key=len)
+    sample = [pair for part in sample_of(len(largest)) for pair in largest.read(part)]
+    typical = learn(sample)
+    facts, prints = {}, {}
+    for name, pairs in splits.items():
+        examination = checks.Examination(sides, typical)
+        for chunk in pairs.chunks():
+            _refuse_line_ends(name, chunk, examination.length, sides)
+            examination.add(chunk)
+        facts[name], prints[name] = examination.facts(pairs.read)
+    reads = {name: pairs.read for name, pairs in splits.items()}
+    return {
+        "splits": facts,
+        "overlaps": checks.overlaps(prints, sides, reads),
+        "checks": checks.rules(sides, typical, len(sample)),
+    }
+
+
+def _refuse_line_ends(
+    split: str, chunk: Sequence[tuple[str, str]], start: int, sides: tuple[str, str]
+) -> None:
+    if "\n" not in "".join(map("".join, chunk)):
+        return
+    for i, pair in enumerate(chunk, start):
+        for text, language in zip(pair, sides, strict=True):
             if "\n" in text:
                 raise CorpusError(
                     f"split {split}, pair {i}, {language}: a line end in {text[:60]!r}"
                 )
-            side.add(text)
-    facts = (side.facts() for side in sides)
-    return {"pairs": length, **dict(zip(source.languages, facts, strict=True))}
-
-
-class _Side:
-    """Running counts of one side of a split."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._lines = self._words = self._characters = self._max_words = 0
-
-    def add(self, line: str) -> None:
-        words = len(line.split())
-        self._hash.update((b"\n" if self._lines else b"") + line.encode())
-        self._lines += 1
-        self._words += words
-        self._characters += len(line)
-        self._max_words = max(self._max_words, words)
-
-    def facts(self) -> dict:
-        return {
-            "words": self._words,
-            "characters": self._characters,
-            "max_words": self._max_words,
-            "sha256": self._hash.hexdigest(),
-        }
 
 
 def _text(value: bytes | str) -> str:

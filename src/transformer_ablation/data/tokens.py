@@ -10,6 +10,7 @@ import numpy as np
 from transformer_ablation.config import DataConfig
 from transformer_ablation.data import storage
 from transformer_ablation.data.corpus import Corpus, CorpusError, Pairs, load_corpus
+from transformer_ablation.data.filters import TrainingPairs, training_pairs
 from transformer_ablation.data.ragged import (
     Ragged,
     TokenizedSplit,
@@ -36,9 +37,11 @@ class Prepared:
     """Everything a run needs of its data.
 
     Attributes:
-      train: without the pairs that ``filter_training`` takes out.
+      train: without the pairs that the config's filters and ``filter_training``
+        take out.
       validation, test: every pair of the split; ``test`` is None without one.
-      filters: counts of training pairs: read, kept, and by reason the rest.
+      filters: counts of training pairs: read, kept, and by reason the rest; a
+        filter that is off has no count.
     """
 
     corpus: Corpus
@@ -105,8 +108,10 @@ def prepare(data: DataConfig, cache: Path) -> Prepared:
       VocabularyError: if the training text does not give a vocabulary of the size.
     """
     corpus = load_corpus(data, cache)
-    vocabulary = _vocabulary(corpus, data, cache)
-    train, filters = _tokens(corpus, data.train_split, vocabulary, cache, data)
+    chosen = training_pairs(corpus, data, cache)
+    vocabulary = _vocabulary(corpus, chosen, data, cache)
+    train, counts = _tokens(corpus, data.train_split, vocabulary, cache, data, chosen)
+    filters = {**counts, **chosen.counts}  # all pairs read, also those left out
     if len(train) == 0:
         raise CorpusError(
             f"split {data.train_split}: no pair is left to train on ({filters}); "
@@ -119,15 +124,18 @@ def prepare(data: DataConfig, cache: Path) -> Prepared:
     return Prepared(corpus, vocabulary, train, validation, test, filters)
 
 
-def _vocabulary(corpus: Corpus, data: DataConfig, cache: Path) -> Vocabulary:
-    """Trained on both sides of the training split, or read from the cache."""
-    key = storage.content_key([_texts(corpus, data.train_split), data.vocabulary_size])
+def _vocabulary(
+    corpus: Corpus, chosen: TrainingPairs, data: DataConfig, cache: Path
+) -> Vocabulary:
+    """Trained on both sides of the training pairs, or read from the cache."""
+    parts = [_texts(corpus, data.train_split), data.vocabulary_size]
+    key = storage.content_key(parts if chosen.key is None else [*parts, chosen.key])
     path = storage.place(cache, "vocabularies", f"{key[:32]}.model")
     try:
         return Vocabulary.load(path)
     except VocabularyError:
         pass  # missing or damaged: made anew
-    lines = _training_lines(corpus, corpus.splits[data.train_split])
+    lines = _training_lines(corpus, chosen.pairs)
     try:
         vocabulary = Vocabulary.train(lines, data.vocabulary_size)
     except VocabularyError as error:
@@ -149,11 +157,13 @@ def _tokens(
     vocabulary: Vocabulary,
     cache: Path,
     training: DataConfig | None = None,
+    chosen: TrainingPairs | None = None,
 ) -> tuple[TokenizedSplit, dict[str, int]]:
-    """A split's tokens from the cache, filtered if it is for ``training``."""
+    """A split's tokens from the cache; for ``training`` the ``chosen``, filtered."""
 
     def fill(folder: Path) -> dict:
-        tokens = tokenize(corpus.splits[split], vocabulary)
+        pairs = corpus.splits[split] if chosen is None else chosen.pairs
+        tokens = tokenize(pairs, vocabulary)
         counts: dict[str, int] = {}
         if training is not None:
             tokens, counts = filter_training(tokens, training.max_train_length)
@@ -163,6 +173,8 @@ def _tokens(
     limit = None if training is None else training.max_train_length
     direction = [corpus.source_language, corpus.target_language]
     key = [_texts(corpus, split), direction, vocabulary.content_hash, limit]
+    if chosen is not None and chosen.key is not None:
+        key.append(chosen.key)
     folder = storage.place(cache, "tokens", storage.content_key(key)[:32])
     counts = _stored(folder, fill)
     return check_ids(load_split(folder), vocabulary.size), counts

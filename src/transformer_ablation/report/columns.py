@@ -73,6 +73,12 @@ OUR_CHOICES = {
     "regularization.label_smoothing_convention": "all_classes",
     "regularization.label_smoothing_entropy": "kept",
     "data.max_train_length": 255,
+    "data.filter_duplicates": False,
+    "data.filter_overlap": False,
+    "data.filter_copies": False,
+    "data.filter_max_length_ratio": None,
+    "data.filter_max_words": None,
+    "data.filter_characters": False,
 }
 
 # Fields that are another run of the same row, or another place of the same data.
