@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from transformer_ablation import config
 from transformer_ablation.data import ragged, tokens
-from transformer_ablation.data.batches import evaluation_batches
 from transformer_ablation.data.corpus import CorpusError
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.data.tokens import check_ids, filter_training, prepare
@@ -17,7 +16,6 @@ from transformer_ablation.vocabulary import (
     BOS,
     EOS,
     PAD,
-    UNK,
     Vocabulary,
     VocabularyError,
 )
@@ -102,29 +100,6 @@ def test_tokenized_pairs_end_in_eos_and_decode_to_the_text():
             assert side[i][-1] == EOS
             assert not {PAD, BOS, EOS} & set(side[i][:-1].tolist())
     assert split.source[2].tolist() == [EOS]
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    # A word mark, and a piece for every byte of UTF-8.
-    [("猫", 1 + 3), ("𓀀𓀁", 1 + 8), ("Щи", 1 + 4), ("\x00\x01", 1 + 2), ("🐕\r", 1 + 5)],
-)
-def test_unseen_characters_are_pieces_and_not_padding(text, count):
-    vocabulary = Vocabulary.train(ENGLISH + GERMAN, SIZE)
-    pairs = [("A dog runs", "Ein Hund läuft"), (text, text)]
-    split = tokens.tokenize(pairs, vocabulary)
-    for side in ("source", "target"):
-        ids = getattr(split, side)[1]
-        assert len(ids) == count + 1 and ids[-1] == EOS
-        assert not {PAD, UNK, BOS} & set(ids.tolist())
-        assert vocabulary.decode(ids) == text
-    (batch,) = evaluation_batches(split, rows=3)
-    row = batch.indices.tolist().index(1)
-    for ids in (batch.source, batch.target):
-        assert (ids[row] != PAD).sum() == count + 1
-        assert (ids[2] == PAD).all()  # a row without a sentence
-    # Nor is such a pair filtered as if a side were empty.
-    assert filter_training(split, 20)[1]["empty_side"] == 0
 
 
 def test_many_pairs_keep_their_order_over_chunks(monkeypatch):

@@ -13,8 +13,10 @@ import tarfile
 import types
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
+from tensorflow_datasets.core import shuffle
 from tensorflow_datasets.core.download import checksums, downloader
 from tensorflow_datasets.translate import wmt
 from tensorflow_datasets.translate.wmt14 import Wmt14Translate
@@ -22,7 +24,7 @@ from tensorflow_datasets.translate.wmt14 import Wmt14Translate
 from configs import base
 from experiments import command, prepare
 from transformer_ablation import config
-from transformer_ablation.data import wmt14
+from transformer_ablation.data import tfds_buckets, wmt14
 from transformer_ablation.data.corpus import (
     DownloadError,
     load_corpus,
@@ -268,6 +270,45 @@ def test_archives_are_those_tfds_downloads(language, tmp_path):
     assert sorted(asked) == sorted(set(urls_of(language, tmp_path)))
     known = checksums.get_all_url_infos()
     assert [known[url].filename for url in asked] == [x.split("/")[-1] for x in asked]
+
+
+def test_splits_larger_than_memory_are_the_same_corpus(
+    cache, published, tmp_path, monkeypatch
+):
+    """TFDS then orders them in files; some are written in several pieces."""
+    monkeypatch.setattr(tfds_buckets, "_MEMORY_BYTES", 500)
+    monkeypatch.setattr(tfds_buckets, "_HELD_BYTES", 150)
+    monkeypatch.setattr(shuffle, "BUCKETS_NUMBER", 3)
+    manual = Path("downloads", "wmt14", "manual")
+    shutil.copytree(cache / manual, tmp_path / manual)
+    data, used = data_of("en", "de"), []
+    read_values = tfds_buckets.Bucket.read_values
+
+    def watched(bucket):
+        used.append(len(bucket))
+        return read_values(bucket)
+
+    monkeypatch.setattr(tfds_buckets.Bucket, "read_values", watched)
+    loaded = load_corpus(data, tmp_path)
+    assert sum(used[:3]) == 36 and len(used) % 3 == 0
+    assert loaded.manifest == load_corpus(data, cache).manifest
+    assert list(loaded.splits["train"]) == [p[::-1] for p in expected("de", "train")]
+    assert list(tmp_path.rglob("bucket*")) == []
+    assert shuffle._Bucket is not tfds_buckets.Bucket  # only while preparing
+
+
+def test_bucket_gives_back_its_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(tfds_buckets, "_HELD_BYTES", 60)
+    bucket = tfds_buckets.Bucket(tmp_path / "new" / "bucket")
+    records = [(2**128 - 1, b"last"), (0, b""), (7, b"\n" * 50), (2**64, b"\x00")]
+    for key, data in records:
+        bucket.add(key, data)
+    assert (len(bucket), bucket.size) == (4, 4 + 0 + 50 + 1)
+    assert list(bucket.read_values()) == records
+    bucket.del_file()
+    bucket.del_file()  # nothing to remove
+    assert not (tmp_path / "new" / "bucket").exists()
+    assert list(tfds_buckets.Bucket(tmp_path / "none").read_values()) == []
 
 
 def test_fetched_archives_give_the_same_corpus(cache, published, tmp_path, monkeypatch):

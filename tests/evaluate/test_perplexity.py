@@ -216,16 +216,16 @@ def test_all_seven_sentences_are_scored_on_other_devices(devices, rows, expected
 def test_sentence_of_1500_pieces_among_short_ones(params, scorer, expected_nll):
     """It gets its own likelihood and the others theirs, in their places."""
     random = np.random.default_rng(9)
-    long = Ragged.of([[*random.integers(4, V, 1499), EOS]])
+    long = [*random.integers(4, V, 1499), EOS]
+
+    def side(short):
+        sentences = [short[i] for i in range(7)]
+        return Ragged.of([*sentences[:3], long, *sentences[3:]])
+
     short = seven_sentences()
-    split = TokenizedSplit(
-        *(
-            Ragged.joined([side.take(np.arange(3)), long, side.take(np.arange(3, 7))])
-            for side in (short.source, short.target)
-        )
-    )
+    split = TokenizedSplit(side(short.source), side(short.target))
     nll, tokens = sentence_scores(scorer, params, split, rows=4)
-    expected = NumpyTransformer(params).nll(long[0], long[0])
+    expected = NumpyTransformer(params).nll(long, long)
     np.testing.assert_allclose(nll[3], expected, rtol=CLOSE)
     np.testing.assert_allclose(np.delete(nll, 3), expected_nll, rtol=CLOSE)
     assert tokens.tolist() == [4, 2, 9, 1500, 1, 5, 7, 3]

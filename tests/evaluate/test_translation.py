@@ -206,8 +206,7 @@ def test_endless_source_is_translated_in_its_place_and_in_few_rows():
             return super().start_cache(source_BS, candidates, length)
 
     rows = []
-    long = Ragged.of([[9] * 1499 + [EOS]])
-    sources = Ragged.joined([SOURCES.take(np.arange(2)), long, SOURCES.take([3])])
+    sources = Ragged.of([[5, 6, EOS], [EOS], [9] * 1499 + [EOS], [12, EOS]])
     translator = Translator(Watched(2), settings(sentences_per_batch=64))
     found = translator.translate(np.zeros(1), sources)
     assert [h.ids for (h,) in found] == [[5, 6], [7, 7], [9, 9], [12, 7]]

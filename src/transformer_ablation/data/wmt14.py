@@ -18,6 +18,7 @@ from typing import Any
 
 from transformer_ablation.data import storage
 from transformer_ablation.data.parallel_text import CorpusError, DownloadError
+from transformer_ablation.data.tfds_buckets import plain_buckets
 
 NAME = "wmt14_translate"
 VERSION = "1.0.0"  # of TFDS's builder; another is another corpus
@@ -50,7 +51,8 @@ def prepared_in(directory: str, pair: str) -> Path:
     """
     folder = Path(directory) / NAME / pair / VERSION
     remedy = (
-        "prepare it on a machine with a network: import tensorflow_datasets as tfds, "
+        "without data.directory it is downloaded and prepared in the cache; or prepare "
+        "it with TensorFlow: import tensorflow_datasets as tfds, "
         f"tensorflow_datasets.translate.wmt14; tfds.builder('{NAME}/{pair}:{VERSION}', "
         f"data_dir={directory!r}, file_format='array_record').download_and_prepare()"
     )
@@ -109,7 +111,7 @@ def download(pair: str, folder: Path, downloads: Path) -> Path:
             # Without a network TFDS would try again for minutes before it says so.
             urllib.request.urlopen(HOST, timeout=30).close()
         # TFDS reports on stdout, which belongs to the command.
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), plain_buckets():
             _fetch(ARCHIVES[pair], downloads)
             builder.download_and_prepare(
                 download_dir=downloads,
