@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.test_batches import split_of
+from transformer_ablation import config
 from transformer_ablation.data.batches import evaluation_batches
-from transformer_ablation.data.tokens import filter_training, tokenize
-from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from transformer_ablation.data.tokens import prepare
+from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK
 
 TEXT = ["A dog runs", "Ein Hund läuft", "The cats sleep a very long time here"]
 
@@ -80,24 +81,36 @@ def test_long_sentences_stay_within_learned_positions():
     assert shapes_of(batches) == [(4, 8, 8), (1, 1499, 1499)]
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    # A word mark, and a piece for every byte of UTF-8.
-    [("猫", 1 + 3), ("𓀀𓀁", 1 + 8), ("Щи", 1 + 4), ("\x00\x01", 1 + 2), ("🐕\r", 1 + 5)],
-)
-def test_unseen_characters_are_pieces_and_not_padding(text, count):
-    vocabulary = Vocabulary.train(TEXT, 300)
-    pairs = [("A dog runs", "Ein Hund läuft"), (text, text)]
-    split = tokenize(pairs, vocabulary)
-    for side in ("source", "target"):
-        ids = getattr(split, side)[1]
-        assert len(ids) == count + 1 and ids[-1] == EOS
-        assert not {PAD, UNK, BOS} & set(ids.tolist())
-        assert vocabulary.decode(ids) == text
-    (batch,) = evaluation_batches(split, rows=3)
-    row = batch.indices.tolist().index(1)
-    for ids in (batch.source, batch.target):
-        assert (ids[row] != PAD).sum() == count + 1
-        assert (ids[2] == PAD).all()  # a row without a sentence
-    # Nor is such a pair filtered as if a side were empty.
-    assert filter_training(split, 20)[1]["empty_side"] == 0
+# Text, and its pieces: a word mark, and one for every byte of UTF-8.
+UNSEEN = [
+    ("猫", 1 + 3),
+    ("𓀀𓀁", 1 + 8),
+    ("Щи", 1 + 4),
+    ("\x00\x01", 1 + 2),
+    ("🐕\r", 1 + 5),
+]
+
+
+def test_unseen_characters_are_pieces_and_not_padding(base_config, tmp_path):
+    """From the files of a corpus to the batches that are scored and decoded."""
+    texts = {"train": TEXT, "val": [text for text, _ in UNSEEN]}
+    for name, lines in texts.items():
+        for language in ("en", "de"):
+            content = "".join(f"{line}\n" for line in lines).encode()
+            (tmp_path / f"{name}.{language}").write_bytes(content)
+    changes = {
+        "data.corpus": "multi30k",
+        "data.directory": str(tmp_path),
+        "data.test_split": None,
+        "data.vocabulary_size": 300,
+    }
+    prepared = prepare(config.replace(base_config, changes).data, tmp_path / "cache")
+    (batch,) = evaluation_batches(prepared.validation, rows=6)
+    for side in (batch.source, batch.target):
+        assert (side[5] == PAD).all()  # a row without a sentence
+        for row, i in enumerate(batch.indices):
+            text, count = UNSEEN[i]
+            ids = side[row, : count + 1].tolist()
+            assert ids[-1] == EOS and not {PAD, UNK, BOS, EOS} & set(ids[:-1])
+            assert (side[row, count + 1 :] == PAD).all()
+            assert prepared.vocabulary.decode(ids) == text
