@@ -33,7 +33,7 @@ class LineTranslator:
 
         A place without a hypothesis is a blank line. Lines together are batched as
         a split is when a run is scored, so a split's sources give exactly its
-        translations, unless one is blank. With ``few_shapes`` they are padded to
+        translations. With ``few_shapes`` they are padded to
         lengths of a ladder, so that one call after the other needs no new
         compilation; that can move the last bits of a score.
 

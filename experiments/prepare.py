@@ -6,7 +6,7 @@ import time
 from absl import flags
 
 from experiments import command, data_report, shared_flags
-from transformer_ablation.data.summary import summarize
+from transformer_ablation.data.summary import example_lines, summarize
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.sweep.file import SweepFile
 
@@ -37,8 +37,10 @@ def as_text(found: dict) -> str:
     lines = [
         f"{manifest['corpus']} {manifest['version']}, {source} to {target}{changed}",
         *_held_out(manifest),
+        *example_lines(found["example"]),
         f"manifest {found['manifest_hash'][:16]}",
         f"vocabulary {vocabulary['hash'][:16]}, {vocabulary['size']:,} pieces",
+        *found["notes"],
         "",
         f"{'split':<18}{'pairs':>10}{source + ' tokens':>14}{target + ' tokens':>14}"
         f"{'longest':>10}",

@@ -66,7 +66,8 @@ def score(
         entries.append(
             new_score(name, "ppl", found.value, steps=scored.steps, **counts)
         )
-        best = [first for (first,) in translator.translate(scored.params, split.source)]
+        texts = [source for source, _ in prepared.corpus.splits[name]]
+        best = translator.best(scored.params, split.source, texts)
         entries += _bleus(scored, name, best, path_of(name))
     return entries
 

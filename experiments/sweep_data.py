@@ -35,17 +35,19 @@ def check(runs: Iterable[Run], cache: Path) -> None:
     """Refuse, before anything is trained, data that do not fit a row.
 
     Every row's vocabulary and tokens are made, and learned positions are counted.
+    One pair of every corpus and direction is shown on stderr.
 
     Raises:
       ConfigError: naming every such row, the length it needs and where from.
       VocabularyError, CorpusError: for data that cannot be prepared.
     """
-    from transformer_ablation.data import lengths, tokens
+    from transformer_ablation.data import lengths, summary, tokens
 
-    problems = {}
+    problems, examples = {}, {}
     prepare = functools.lru_cache(maxsize=1)(lambda data: tokens.prepare(data, cache))
     for run in runs:
         prepared = prepare(run.config.data)
+        examples[summary.example_text(prepared)] = None
         if run.config.model.positions != "learned":
             continue
         try:
@@ -54,3 +56,5 @@ def check(runs: Iterable[Run], cache: Path) -> None:
             problems.update((f"row {run.row}: {text}", None) for text in error.problems)
     if problems:
         raise ConfigError(problems)
+    for text in examples:
+        print(text, file=sys.stderr, flush=True)

@@ -213,6 +213,41 @@ def test_all_seven_sentences_are_scored_on_other_devices(devices, rows, expected
         assert found["value"] == pytest.approx(expected, rel=CLOSE)
 
 
+def test_sentence_of_1500_pieces_among_short_ones(params, scorer, expected_nll):
+    """It gets its own likelihood and the others theirs, in their places."""
+    random = np.random.default_rng(9)
+    long = [*random.integers(4, V, 1499), EOS]
+
+    def side(short):
+        sentences = [short[i] for i in range(7)]
+        return Ragged.of([*sentences[:3], long, *sentences[3:]])
+
+    short = seven_sentences()
+    split = TokenizedSplit(side(short.source), side(short.target))
+    nll, tokens = sentence_scores(scorer, params, split, rows=4)
+    expected = NumpyTransformer(params).nll(long, long)
+    np.testing.assert_allclose(nll[3], expected, rtol=CLOSE)
+    np.testing.assert_allclose(np.delete(nll, 3), expected_nll, rtol=CLOSE)
+    assert tokens.tolist() == [4, 2, 9, 1500, 1, 5, 7, 3]
+
+
+def test_long_sentences_are_scored_in_few_rows():
+    """64 short ones at once, but one of 2,000 a device; their scores do not change."""
+    lengths = [5] * 100 + [2000] * 5 + [7] * 28
+    source = Ragged.of([10 + i] * n for i, n in enumerate(lengths))
+    split = TokenizedSplit(source, Ragged.of([4] * n for n in lengths))
+    shapes = []
+
+    def watched(_, batch):
+        shapes.extend(side.shape for side in batch)
+        return by_first_id(_, batch)
+
+    nll, tokens = sentence_scores(Scorer(watched, None), None, split, 64)
+    assert set(shapes) == {(64, 8), (4, 2000)}
+    assert nll.tolist() == [10 + i for i in range(133)]
+    assert tokens.tolist() == lengths
+
+
 class Bigram:
     """A model that gives the right id p = 0.9 and shares the rest: no smoothing."""
 

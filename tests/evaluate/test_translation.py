@@ -197,6 +197,49 @@ def test_no_position_beyond_a_learned_table_is_asked_for():
     assert set(model.lengths) == {5 + EXTRA}
 
 
+def test_endless_source_is_translated_in_its_place_and_in_few_rows():
+    """1,500 pieces: one row a device, with a cache for them and the extra length."""
+
+    class Watched(Copier):
+        def start_cache(self, source_BS, candidates, length):
+            rows.append((source_BS.shape[0], length))
+            return super().start_cache(source_BS, candidates, length)
+
+    rows = []
+    sources = Ragged.of([[5, 6, EOS], [EOS], [9] * 1499 + [EOS], [12, EOS]])
+    translator = Translator(Watched(2), settings(sentences_per_batch=64))
+    found = translator.translate(np.zeros(1), sources)
+    assert [h.ids for (h,) in found] == [[5, 6], [7, 7], [9, 9], [12, 7]]
+    # 64 rows over four devices, then a 64th of them: at least one a device.
+    assert rows == [(16, 8 + EXTRA), (1, 1504 + EXTRA)]
+
+
+def test_endless_source_is_copied_to_its_end():
+    """No position is lost on the way: 1,499 words, and a cap that is 1,500 + EXTRA."""
+    words = [8 + i % 10 for i in range(1499)]
+    sources = Ragged.of([[*words, EOS], [5, 6, EOS]])
+    (ended,), _ = Translator(Copier(1499), settings()).translate(np.zeros(1), sources)
+    assert ended.ids == words and not ended.unfinished
+    (cut,), (short,) = Translator(Copier(9999), settings()).translate(
+        np.zeros(1), sources
+    )
+    assert cut.ids == words + [7] * (1 + EXTRA) and cut.unfinished
+    assert short.ids == [5, 6] + [7] * (1 + EXTRA)
+
+
+def test_blank_texts_have_empty_translations_in_their_places():
+    """Blank is what is without a letter or sign; the others are as if alone."""
+    texts = ["five six", "", "eight", " \t\u2028", "thirteen"]
+    sources = Ragged.of(
+        [[5, 6, EOS], [EOS], [8, 9, 10, 11, EOS], [20, 21, EOS], [13, EOS]]
+    )
+    found = Translator(Copier(2), settings()).best(np.zeros(1), sources, texts)
+    assert [best.ids for best in found] == [[5, 6], [], [8, 9], [], [13, 7]]
+    assert not any(best.unfinished for best in found)
+    none = Translator(Copier(2), settings()).best(np.zeros(1), Ragged.of([[EOS]]), [""])
+    assert [best.ids for best in none] == [[]]
+
+
 @pytest.mark.parametrize("n_best", [0, BEAM + 1])
 def test_more_hypotheses_than_the_beam_holds_are_refused(n_best):
     message = f"n_best is {n_best}; it must be from 1 to decode.beam_size = {BEAM}"

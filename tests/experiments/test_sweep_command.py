@@ -12,6 +12,7 @@ from experiments import command, sweep
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
 from transformer_ablation.data import corpus, tokens
+from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.report.record import new_record, new_score, write_record
 from transformer_ablation.vocabulary import VocabularyError
 
@@ -22,6 +23,24 @@ MANIFEST = {
     "target_language": "de",
     "splits": {"train": {"en": {"sha256": "1"}, "de": {"sha256": "2"}}},
 }
+
+
+class Spelling:
+    """Stands in for a vocabulary of two words."""
+
+    def decode(self, ids):
+        return " ".join({5: "dog", 6: "Hund\r\x1b[2J"}[i] for i in ids)
+
+
+TRAIN = TokenizedSplit(Ragged.of([[5]]), Ragged.of([[6]]))
+PREPARED = tokens.Prepared(
+    corpus=corpus.Corpus("en", "de", {}, MANIFEST),
+    vocabulary=Spelling(),
+    train=TRAIN,
+    validation=TRAIN,
+    test=None,
+    filters={},
+)
 
 
 class Training:
@@ -66,7 +85,7 @@ def training(repository, monkeypatch):
     module = types.SimpleNamespace(run_one_factory=training.run_one_factory)
     monkeypatch.setitem(sys.modules, "experiments.run", module)
     monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: MANIFEST)
-    monkeypatch.setattr(tokens, "prepare", lambda data, cache: None)
+    monkeypatch.setattr(tokens, "prepare", lambda data, cache: PREPARED)
     monkeypatch.chdir(repository)
     return training
 
@@ -89,6 +108,13 @@ def test_sweep_trains_and_prints_the_table(run, training):
     assert code == 0 and training.ran == ["base seed 0", "A_h1 seed 0"]
     lines = [line for line in out.splitlines() if "A_h1" in line]
     assert "6.50" in lines[0] and "5.29" in lines[0]  # measured, and the paper's
+
+
+def test_one_pair_is_shown_once_before_training(run):
+    """So that a reversed direction is seen; a terminal obeys no text."""
+    shown = "grammar, en to de, for example:\n  en: dog\n  de: Hund\\r\\x1b[2J\n"
+    error = run("--rows=base,A_h1")[2]
+    assert error.startswith(shown) and error.count("for example") == 1
 
 
 def test_second_sweep_has_nothing_to_do_and_prints_the_same(run, training):
@@ -168,7 +194,7 @@ def test_data_that_is_missing_is_prepared_once_a_corpus(run, training, monkeypat
 
     def prepare(data, cache):
         prepared.append(data.corpus)
-        return types.SimpleNamespace(corpus=types.SimpleNamespace(manifest=MANIFEST))
+        return PREPARED
 
     monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: None)
     monkeypatch.setattr(tokens, "prepare", prepare)
@@ -187,7 +213,7 @@ def test_refused_data_leave_the_workdir_as_it_was(run, training, tmp_path, monke
     assert (code, out, training.ran) == (2, "", [])
     assert error.endswith("data.vocabulary_size: too many\n")
     assert not (tmp_path / "w").exists()
-    monkeypatch.setattr(tokens, "prepare", lambda data, cache: None)
+    monkeypatch.setattr(tokens, "prepare", lambda data, cache: PREPARED)
     assert run("--rows=base")[0] == 0
 
 

@@ -16,6 +16,10 @@ _EPOCHS_KEPT = 2
 # costs more than the padding it saves.
 _FEW_BATCHES = 16
 _MULTIPLE = 8
+# Longer sentences are evaluated apart, with a quarter of the rows for every doubling:
+# then not even attention, which grows with the square of the length, needs more
+# memory than it does for a whole batch of this length.
+_ORDINARY_LENGTH = 256
 
 
 class Batch(NamedTuple):
@@ -187,14 +191,39 @@ def evaluation_batches(
     rows: int,
     max_shapes: int | None = None,
     longest: int | None = None,
+    row_multiple: int = 1,
 ) -> list[EvaluationBatch]:
     """Every sentence once, short ones first, in at most ``max_shapes`` shapes.
 
     By default a small split has one shape and a large one three. Lengths are
     rounded up to a multiple of 8, though not beyond ``longest``, so that splits
     of one corpus mostly share their shapes.
+
+    Pairs of more than 256 ids on a side come last and have shapes of their own, one
+    for each doubling, with fewer rows, a multiple of ``row_multiple``: memory does not
+    grow with the longest of them, unless that alone needs more.
     """
-    order = np.lexsort((tokens.target.lengths, tokens.source.lengths))
+    longer = np.maximum(tokens.source.lengths, tokens.target.lengths)
+    doublings = np.searchsorted(_ORDINARY_LENGTH << np.arange(32), longer)
+    batches = []
+    for number in np.unique(doublings):
+        members = np.flatnonzero(doublings == number)
+        fewer = (rows >> 2 * int(number)) // row_multiple * row_multiple
+        some = (rows, max_shapes) if number == 0 else (max(fewer, row_multiple), 1)
+        batches += _batches_of(tokens, members, *some, longest)
+    return batches
+
+
+def _batches_of(
+    tokens: TokenizedSplit,
+    members: np.ndarray,
+    rows: int,
+    max_shapes: int | None,
+    longest: int | None,
+) -> list[EvaluationBatch]:
+    """Some sentences of a split, by length, in batches of ``rows``."""
+    source, target = tokens.source.lengths[members], tokens.target.lengths[members]
+    order = members[np.lexsort((target, source))]
     parts = [order[i : i + rows] for i in range(0, len(order), rows)]
     lengths = [
         (tokens.source.lengths[part].max(), tokens.target.lengths[part].max())

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_ablation import parallel
-from transformer_ablation.data.batches import evaluation_batches
+from transformer_ablation.data.batches import EvaluationBatch, evaluation_batches
 from transformer_ablation.data.ragged import TokenizedSplit
 
 
@@ -62,12 +62,12 @@ def sentence_scores(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Negative log-likelihood and token count of each sentence, in corpus order.
 
-    ``rows`` sentences are scored together; a multiple of the devices is used.
+    ``rows`` sentences are scored together, fewer where they are very long; a
+    multiple of the devices is used.
     """
     nll = np.full(len(split), np.nan)
     tokens = np.zeros(len(split), np.int64)
-    batches = evaluation_batches(split, whole_rows(rows), longest=scorer.longest)
-    for batch in batches:
+    for batch in batches(split, rows, scorer.longest):
         found_nll, found_tokens = scorer.score(params, (batch.source, batch.target))
         count = len(batch.indices)
         nll[batch.indices] = found_nll[:count]
@@ -95,6 +95,18 @@ def perplexity(
     # Beyond e^700 the value leaves the range of a float.
     value = math.exp(total / count) if total / count < 700 else math.inf
     return Perplexity(value, total, count, len(split))
+
+
+def batches(
+    split: TokenizedSplit, rows: int, longest: int | None
+) -> list[EvaluationBatch]:
+    """The batches of a split, whose rows divide over the devices."""
+    return evaluation_batches(
+        split,
+        whole_rows(rows),
+        longest=longest,
+        row_multiple=parallel.device_count(),
+    )
 
 
 def whole_rows(rows: int) -> int:

@@ -1,13 +1,12 @@
 """Translations of token sequences by beam search, over all devices."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from transformer_ablation import parallel
 from transformer_ablation.config import DecodeConfig
-from transformer_ablation.data.batches import evaluation_batches
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.decode.beam import (
     NEVER,
@@ -15,7 +14,7 @@ from transformer_ablation.decode.beam import (
     Hypotheses,
     beam_search,
 )
-from transformer_ablation.evaluate.perplexity import longest_input, whole_rows
+from transformer_ablation.evaluate.perplexity import batches, longest_input
 from transformer_ablation.model.transformer import follow
 from transformer_ablation.vocabulary import EOS
 
@@ -53,11 +52,11 @@ class Translator:
         are finished after each batch.
         """
         results: list[list[Translation]] = [[] for _ in range(len(sources))]
-        rows = whole_rows(self._config.sentences_per_batch)
+        rows = self._config.sentences_per_batch
         finished = 0
         longest = longest_input(self._model, self._config.extra_length)
         split = TokenizedSplit(sources, sources)
-        for batch in evaluation_batches(split, rows, longest=longest):
+        for batch in batches(split, rows, longest):
             cap_B = (batch.source != self._model.pad_id).sum(axis=1)
             cap_B = np.where(cap_B > 0, cap_B + self._config.extra_length, 0)
             search = self._search(batch.source.shape[1])
@@ -67,6 +66,17 @@ class Translator:
             finished += len(batch.indices)
             if done is not None:
                 done(finished)
+        return results
+
+    def best(
+        self, params: Any, sources: Ragged, texts: Sequence[str]
+    ) -> list[Translation]:
+        """The best translation of every source; that of a blank text is empty."""
+        written = np.flatnonzero([bool(text.strip()) for text in texts])
+        results = [Translation([], 0.0, 0.0, False)] * len(texts)
+        found = self.translate(params, sources.take(written))
+        for i, translations in zip(written, found, strict=True):
+            results[i] = translations[0]
         return results
 
     def _search(self, source_length: int) -> Callable:
