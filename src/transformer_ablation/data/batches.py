@@ -103,8 +103,8 @@ class TrainBatches:
         sources = sum(n * shape.rows * shape.source_length for shape, n in used)
         targets = sum(n * shape.rows * shape.target_length for shape, n in used)
         return {
-            "source": 1 - len(self._tokens.source.ids) / sources,
-            "target": 1 - len(self._tokens.target.ids) / targets,
+            "source": 1 - self._tokens.source.token_count / sources,
+            "target": 1 - self._tokens.target.token_count / targets,
         }
 
     def indices(self, update: int) -> np.ndarray:
@@ -118,8 +118,8 @@ class TrainBatches:
         return Batch(
             taken.source.laid_out(rows, shape.rows, shape.source_length),
             taken.target.laid_out(rows, shape.rows, shape.target_length),
-            len(taken.source.ids),
-            len(taken.target.ids),
+            taken.source.token_count,
+            taken.target.token_count,
         )
 
     def arrange(self, batch: Batch, num_devices: int) -> Batch:

@@ -43,5 +43,5 @@ def _counts(split: TokenizedSplit) -> dict:
     """Pairs, and tokens a side, the ends of sentences among them."""
     sides = {"source": split.source, "target": split.target}
     longest = {side: int(ragged.lengths.max()) for side, ragged in sides.items()}
-    tokens = {side: len(ragged.ids) for side, ragged in sides.items()}
+    tokens = {side: ragged.token_count for side, ragged in sides.items()}
     return {"pairs": len(split), **tokens, "longest": longest}
