@@ -15,7 +15,12 @@ from transformer_ablation.data.batches import (
     _shared_shapes,
     evaluation_batches,
 )
-from transformer_ablation.data.buckets import assign, choose_buckets, choose_rows
+from transformer_ablation.data.buckets import (
+    _shares,
+    assign,
+    choose_buckets,
+    choose_rows,
+)
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.vocabulary import EOS, PAD
@@ -207,6 +212,26 @@ def test_pair_with_a_source_out_of_the_ordinary_moves_up():
     buckets = choose_buckets(source, target, 2)
     assert buckets == [(5, 5), (30, 30)]
     assert assign(source, target, buckets).tolist() == [0] * 50 + [1] * 51
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=200), st.integers(1, 9))
+def test_shares_are_the_quantiles_of_numpy(lengths, count):
+    below = np.bincount(lengths).cumsum()
+    expected = [
+        np.quantile(lengths, k / count, method="higher") for k in range(1, count + 1)
+    ]
+    assert _shares(below, count) == expected
+
+
+@given(LENGTHS, st.integers(1, 5))
+def test_pair_goes_into_the_first_bucket_that_holds_it(lengths, count):
+    source, target = np.array(lengths).T
+    buckets = choose_buckets(source, target, count)
+    expected = [
+        next(k for k, (s, t) in enumerate(buckets) if a <= s and b <= t)
+        for a, b in lengths
+    ]
+    assert assign(source, target, buckets).tolist() == expected
 
 
 def test_padding_is_what_the_batches_hold():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.data.test_batches import LENGTHS, MAX_LENGTH, make, order, random_lengths
 from tests.data.test_batches import split_of as pairs_of
 from transformer_ablation import config
-from transformer_ablation.data.packing import pack
+from transformer_ablation.data.packing import PackedRows, pack
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.vocabulary import EOS, PAD
 
@@ -182,6 +182,30 @@ def test_a_corpus_a_thousand_times_over_needs_so_many_rows():
 def test_pair_longer_than_a_row_is_refused():
     with pytest.raises(ValueError, match="13 ids .* rows of packed_length = 12"):
         make_packed(pairs_of([(13, 5)]), packed_length=12)
+
+
+@settings(max_examples=40)
+@given(LENGTHS, st.integers(0, 99))
+def test_epoch_is_drawn_as_by_sorting(lengths, seed):
+    """The order of numpy's sorts: by lengths, then by chance; then by row."""
+    source, target = np.array(lengths).T
+    rows = PackedRows(
+        source, target, tokens_per_batch=80, packed_length=20, accumulation_steps=1
+    )
+    random = np.random.default_rng(seed)
+    kind = np.unique(source * 100 + target, return_inverse=True)[1]
+    by_kind = np.lexsort((random.random(len(kind)), kind))
+    pairs = np.empty(len(kind), np.int64)
+    pairs[np.argsort(rows._slots.kinds, kind="stable")] = by_kind
+    place = random.permutation(rows._slots.row_count)[rows._slots.rows]
+    order = np.argsort(place, kind="stable")
+    found = rows.epoch(np.random.default_rng(seed))
+    assert [i for part in found for i in part.pairs] == pairs[order].tolist()
+    size = rows.shapes[0].rows
+    expected = [(int(n) // size, int(n) % size) for n in place[order]]
+    assert [
+        (i, int(row)) for i, part in enumerate(found) for row in part.rows
+    ] == expected
 
 
 def test_padding_of_multi30k(base_config, multi30k_directory, tmp_path):

@@ -60,13 +60,7 @@ class PackedRows:
                 f"a pair of {longest} ids on a side does not fit into rows of "
                 f"packed_length = {packed_length}"
             )
-        # One number for a pair of lengths: many times faster than unique rows.
-        cell, self._of_pair, counts = np.unique(
-            source_lengths * (longest + 1) + target_lengths,
-            return_inverse=True,
-            return_counts=True,
-        )
-        kinds = np.stack(np.divmod(cell, longest + 1), axis=1)
+        kinds, counts, self._of_pair = _kinds(source_lengths, target_lengths)
         source_length, self._slots = _best_rows(kinds, counts, packed_length)
         rows = choose_rows(tokens_per_batch, packed_length, accumulation_steps)
         self.shapes = [Shape(rows, source_length, packed_length)]
@@ -76,16 +70,45 @@ class PackedRows:
     def epoch(self, random: np.random.Generator) -> list[Selection]:
         """The batches of an epoch, in order; only the last may not be full."""
         slots = self._slots
-        pairs: np.ndarray = np.empty(len(slots.rows), np.int64)
         # Pairs of the same lengths, in random order, into the slots for them.
-        pairs[self._by_kind] = np.lexsort((random.random(len(pairs)), self._of_pair))
-        rows = random.permutation(slots.row_count)[slots.rows]
-        by_row = np.argsort(rows, kind="stable")
-        pairs, rows = pairs[by_row], rows[by_row]
+        drawn = np.argsort(random.random(len(slots.rows)), kind="stable")
+        pairs: np.ndarray = np.empty(len(drawn), np.int64)
+        pairs[self._by_kind] = drawn[np.argsort(self._of_pair[drawn], kind="stable")]
+        by_row, rows = _moved(slots, random.permutation(slots.row_count))
         size = self.shapes[0].rows
         cuts = np.cumsum(np.bincount(rows // size))[:-1]
-        parts = zip(np.split(pairs, cuts), np.split(rows % size, cuts), strict=True)
+        parts = zip(
+            np.split(pairs[by_row], cuts), np.split(rows % size, cuts), strict=True
+        )
         return [Selection(0, *part) for part in parts]
+
+
+def _moved(slots: Slots, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slots row by row, and the rows of these, once row r is row ``place[r]``."""
+    row_at: np.ndarray = np.empty_like(place)
+    row_at[place] = np.arange(len(place))
+    held = np.bincount(slots.rows, minlength=len(place))
+    first = (np.cumsum(held) - held)[row_at]
+    held = held[row_at]
+    shift = first - (np.cumsum(held) - held)
+    by_row = np.arange(len(slots.rows)) + np.repeat(shift, held)
+    return by_row, np.repeat(np.arange(len(place)), held)
+
+
+def _kinds(
+    source_lengths: np.ndarray, target_lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of lengths [kinds, 2], how many pairs have them, and the kind of each."""
+    shape = (int(source_lengths.max()) + 1, int(target_lengths.max()) + 1)
+    cells = np.ravel_multi_index((source_lengths, target_lengths), shape)
+    counts = np.bincount(cells, minlength=shape[0] * shape[1])
+    present = np.flatnonzero(counts)
+    # Small numbers are sorted many times faster.
+    small = np.uint16 if len(present) <= 2**16 else np.int64
+    numbers: np.ndarray = np.zeros(len(counts), small)
+    numbers[present] = np.arange(len(present))
+    kinds = np.stack(np.unravel_index(present, shape), axis=1)
+    return kinds, counts[present], numbers[cells]
 
 
 def _best_rows(
