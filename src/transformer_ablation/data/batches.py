@@ -8,6 +8,7 @@ import numpy as np
 from transformer_ablation.data.buckets import BucketedRows, Selection, Shape
 from transformer_ablation.data.packing import PackedRows
 from transformer_ablation.data.ragged import TokenizedSplit
+from transformer_ablation.data.row_plan import RowPlan
 from transformer_ablation.vocabulary import PAD
 
 _ORDER = 1  # purpose of the random numbers drawn here, beside seed and epoch
@@ -47,11 +48,12 @@ class TrainBatches:
         max_train_length: int,
         accumulation_steps: int,
         seed: int,
+        plan: RowPlan | None = None,
     ):
         """``tokens_per_batch`` counts padded target positions over all devices.
 
         Rows of ``packed_length`` hold several pairs; None puts one into a row, in
-        ``length_buckets`` shapes.
+        ``length_buckets`` shapes. ``plan`` is that of the packed rows, if it is there.
 
         Raises:
           ValueError: if there are no pairs, or one is longer than allowed.
@@ -84,6 +86,7 @@ class TrainBatches:
                 tokens_per_batch=tokens_per_batch,
                 packed_length=packed_length,
                 accumulation_steps=accumulation_steps,
+                plan=plan,
             )
         self._epochs: dict[int, list[Selection]] = {}
 

@@ -18,6 +18,7 @@ def summarize(prepared: Prepared, config: Config) -> dict:
         max_train_length=data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,
+        plan=prepared.plan,
     )
     splits = {
         data.train_split: prepared.train,

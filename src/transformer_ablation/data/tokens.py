@@ -17,6 +17,7 @@ from transformer_ablation.data.ragged import (
     TokenizedSplit,
     load_split,
 )
+from transformer_ablation.data.row_plan import RowPlan, stored_plan
 from transformer_ablation.vocabulary import Vocabulary, VocabularyError
 
 __all__ = [
@@ -46,6 +47,7 @@ class Prepared:
       train: without the pairs that ``filter_training`` takes out.
       validation, test: every pair of the split; ``test`` is None without one.
       filters: counts of training pairs: read, kept, and by reason the rest.
+      plan: of the packed rows of training; None where pairs have a row each.
     """
 
     corpus: Corpus
@@ -54,6 +56,7 @@ class Prepared:
     validation: TokenizedSplit
     test: TokenizedSplit | None
     filters: dict[str, int]
+    plan: RowPlan | None = None
 
 
 def tokenize(
@@ -163,7 +166,11 @@ def prepare(data: DataConfig, cache: Path) -> Prepared:
     test = None
     if data.test_split is not None:
         test = _tokens(corpus, data.test_split, vocabulary, cache)
-    return Prepared(corpus, vocabulary, train, validation, test, filters)
+    plan = None
+    if data.packed_length is not None:
+        lengths = train.source.lengths, train.target.lengths
+        plan = stored_plan(*lengths, data.packed_length, cache)
+    return Prepared(corpus, vocabulary, train, validation, test, filters, plan)
 
 
 def _vocabulary(corpus: Corpus, data: DataConfig, cache: Path) -> Vocabulary:
