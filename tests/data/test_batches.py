@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -304,6 +305,25 @@ def test_prefetched_batches_are_the_batches():
         assert a.target.tolist() == b.target.tolist()
         assert a[2:] == b[2:]
     assert list(batches.iterate(5, 5, 2)) == []
+
+
+def test_next_batches_are_made_while_an_update_runs(monkeypatch):
+    """So training waits for input only where an update takes less than a batch."""
+    batches, make_batch = make(split_of(random_lengths(100))), TrainBatches.batch
+    made, ahead = [], threading.Event()
+
+    def noted(update):
+        made.append(update)
+        if len(made) > 3:
+            ahead.set()
+        return make_batch(batches, update)
+
+    monkeypatch.setattr(batches, "batch", noted)
+    running = batches.iterate(0, 100, 1)
+    next(running)
+    assert ahead.wait(timeout=60)  # nobody has asked for a second one
+    running.close()
+    assert made == list(range(len(made))) and len(made) < 20
 
 
 def test_prefetching_can_be_left_at_any_time():
