@@ -24,4 +24,5 @@ def train_batches(config: Config, prepared: Prepared) -> TrainBatches:
         max_train_length=config.data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,
+        plan=prepared.plan,
     )

@@ -84,6 +84,7 @@ class Log:
         self._seconds += self._meter.train_seconds - before
         if report.step % self._every and report.step != self._last and report.step > 1:
             return
+        size = np.size(batch.source), np.size(batch.target)
         rate = self._tokens / self._seconds if self._seconds else None
         self._tokens, self._seconds = 0, 0.0
         values = {
@@ -92,8 +93,11 @@ class Log:
             "train/perplexity": math.exp(min(metrics.nll, LARGEST_EXPONENT)),
             "train/gradient_norm": metrics.gradient_norm,
             "train/learning_rate": report.rates.learning_rate,
+            "train/source_tokens": real[0],
             "train/target_tokens": metrics.tokens,
-            "train/target_padding": 1 - real[1] / np.size(batch.target),
+            "train/padding_tokens": sum(size) - sum(real),
+            "train/source_padding": 1 - real[0] / size[0],
+            "train/target_padding": 1 - real[1] / size[1],
         }
         if rate is not None:
             values["train/tokens_per_second"] = rate

@@ -58,6 +58,10 @@ class Vocabulary:
             )
         self._model = model
 
+    def __reduce__(self) -> tuple:
+        """For other processes: the model's bytes are all there is."""
+        return (Vocabulary, (self._model,))
+
     @classmethod
     def train(cls, lines: Iterable[str], size: int) -> "Vocabulary":
         """Learns ``size`` pieces, the four special ones and 256 bytes among them.

@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -15,7 +16,12 @@ from transformer_ablation.data.batches import (
     _shared_shapes,
     evaluation_batches,
 )
-from transformer_ablation.data.buckets import assign, choose_buckets, choose_rows
+from transformer_ablation.data.buckets import (
+    _shares,
+    assign,
+    choose_buckets,
+    choose_rows,
+)
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.vocabulary import EOS, PAD
@@ -167,13 +173,50 @@ def test_devices_share_the_same_sentences(devices, accumulation):
         (4000, 20, 1, 200),  # 200 is even on 8 devices
         (4000, 19, 1, 208),  # 210 rounded down to a multiple of 8 loses 1%
         (300, 20, 1, 15),  # 8 of 15 would lose almost half
-        (4000, 20, 3, 192),  # a multiple of 24 loses 4%
+        (4000, 20, 3, 198),  # a multiple of 24 or 12 loses 4%, of 6 one
+        (25_000, 90, 1, 276),  # of 277; 272 loses 2.1% of the budget, 276 0.6%
+        (25_000, 256, 1, 96),  # of 97; 1.7%
         (300, 20, 2, 14),
         (20, 20, 1, 1),
     ],
 )
 def test_rows_fill_the_budget(budget, length, accumulation, rows):
     assert choose_rows(budget, length, accumulation) == rows
+
+
+@given(st.integers(1, 250))
+def test_rows_leave_at_most_two_percent_of_a_real_budget(length):
+    """The paper's 25,000: one row more or less is 1% at most."""
+    assert 24_500 <= choose_rows(25_000, length, 1) * length <= 25_000
+
+
+@pytest.mark.parametrize("packed_length", [None, 256])
+def test_updates_hold_the_budget_whatever_the_devices(packed_length):
+    """All but the last of an epoch: 25,000 positions, at most 2% less."""
+    random = np.random.default_rng(0)
+    target = np.clip(random.lognormal(3.2, 0.6, 20_000).astype(int), 2, 250)
+    source = np.clip((target * random.lognormal(0, 0.2, 20_000)).astype(int), 2, 250)
+    batches = make(
+        split_of(list(zip(source.tolist(), target.tolist(), strict=True))),
+        tokens_per_batch=25_000,
+        length_buckets=1 if packed_length else 8,
+        packed_length=packed_length,
+        max_train_length=249,
+    )
+    short = []
+    for update in range(batches.updates_per_epoch):
+        batch = batches.batch(update)
+        used = set()
+        for devices in (1, 2, 4, 8):
+            target_ids = batches.arrange(batch, devices).target
+            rows = target_ids.reshape(-1, target_ids.shape[-1])
+            filled = rows[(rows != PAD).any(axis=1)]
+            assert (filled == batch.target[: len(filled)]).all()
+            used.add(filled.size)
+        assert len(used) == 1
+        if not 24_500 <= used.pop() <= 25_000:
+            short.append(update)
+    assert len(short) <= 1
 
 
 def test_rows_that_do_not_fit_are_refused():
@@ -209,6 +252,26 @@ def test_pair_with_a_source_out_of_the_ordinary_moves_up():
     assert assign(source, target, buckets).tolist() == [0] * 50 + [1] * 51
 
 
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=200), st.integers(1, 9))
+def test_shares_are_the_quantiles_of_numpy(lengths, count):
+    below = np.bincount(lengths).cumsum()
+    expected = [
+        np.quantile(lengths, k / count, method="higher") for k in range(1, count + 1)
+    ]
+    assert _shares(below, count) == expected
+
+
+@given(LENGTHS, st.integers(1, 5))
+def test_pair_goes_into_the_first_bucket_that_holds_it(lengths, count):
+    source, target = np.array(lengths).T
+    buckets = choose_buckets(source, target, count)
+    expected = [
+        next(k for k, (s, t) in enumerate(buckets) if a <= s and b <= t)
+        for a, b in lengths
+    ]
+    assert assign(source, target, buckets).tolist() == expected
+
+
 def test_padding_is_what_the_batches_hold():
     batches = make(split_of(random_lengths(200)))
     whole = [batches.batch(u) for u in range(batches.updates_per_epoch)]
@@ -242,6 +305,25 @@ def test_prefetched_batches_are_the_batches():
         assert a.target.tolist() == b.target.tolist()
         assert a[2:] == b[2:]
     assert list(batches.iterate(5, 5, 2)) == []
+
+
+def test_next_batches_are_made_while_an_update_runs(monkeypatch):
+    """So training waits for input only where an update takes less than a batch."""
+    batches, make_batch = make(split_of(random_lengths(100))), TrainBatches.batch
+    made, ahead = [], threading.Event()
+
+    def noted(update):
+        made.append(update)
+        if len(made) > 3:
+            ahead.set()
+        return make_batch(batches, update)
+
+    monkeypatch.setattr(batches, "batch", noted)
+    running = batches.iterate(0, 100, 1)
+    next(running)
+    assert ahead.wait(timeout=60)  # nobody has asked for a second one
+    running.close()
+    assert made == list(range(len(made))) and len(made) < 20
 
 
 def test_prefetching_can_be_left_at_any_time():

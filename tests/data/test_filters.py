@@ -12,6 +12,7 @@ from transformer_ablation.data import filters, tokens
 from transformer_ablation.data.corpus import CorpusError, load_corpus
 from transformer_ablation.data.filters import active, select
 from transformer_ablation.data.lines import fingerprints
+from transformer_ablation.data.ragged import load_split
 from transformer_ablation.vocabulary import Vocabulary
 
 NOTHING = np.zeros(0, np.uint64)
@@ -298,7 +299,7 @@ def test_filters_that_leave_nothing_are_refused(prepared):
         prepared(filter_max_words=1, filter_copies=True, filter_overlap=True)
 
 
-def test_chosen_pairs_are_pairs(data_of, folder):
+def test_chosen_pairs_are_pairs(data_of, folder, tmp_path):
     data = data_of(corpus="multi30k", directory=str(folder), test_split=None)
     train = load_corpus(data, folder / "cache").splits["train"]
     chosen = train.at(np.array([5, 0, 1]))
@@ -306,3 +307,10 @@ def test_chosen_pairs_are_pairs(data_of, folder):
     assert list(chosen) == [(ENGLISH[i], GERMAN[i]) for i in (5, 0, 1)]
     assert chosen.read([2, 1]) == [(ENGLISH[i], GERMAN[i]) for i in (1, 0)]
     assert list(chosen.at(np.array([0]))) == [(ENGLISH[5], GERMAN[5])]
+    # Other processes, which share the work of tokenising, open them too.
+    vocabulary = Vocabulary.train([*ENGLISH, *GERMAN], 300)
+    (tmp_path / "tokens").mkdir()
+    tokens.tokenize(chosen, vocabulary, tmp_path / "tokens", processes=2)
+    sources = load_split(tmp_path / "tokens").source
+    found = [vocabulary.decode(sources[i]) for i in range(3)]
+    assert found == [ENGLISH[i] for i in (5, 0, 1)]

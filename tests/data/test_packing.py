@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.data.test_batches import LENGTHS, MAX_LENGTH, make, order, random_lengths
 from tests.data.test_batches import split_of as pairs_of
 from transformer_ablation import config
-from transformer_ablation.data.packing import pack
+from transformer_ablation.data.packing import PackedRows
+from transformer_ablation.data.row_plan import pack, plan_rows, stored_plan
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.vocabulary import EOS, PAD
 
@@ -76,14 +77,14 @@ def test_epoch_holds_every_pair_once(lengths, room, accumulation, extra):
 def test_best_fit_by_hand():
     """Rooms of 5 and 5. The 4 stands alone but for the 1; each 3 takes a 2."""
     kinds = np.array([[1, 1], [2, 2], [3, 3], [4, 4]])
-    slots = pack(kinds, np.array([1, 3, 2, 1]), 5, 5)
+    slots = pack(kinds, np.array([1, 3, 2, 1]), 5, 5).slots()
     rows = [slots.kinds[slots.rows == row].tolist() for row in range(slots.row_count)]
     assert sorted(map(sorted, rows)) == [[0, 3], [1], [1, 2], [1, 2]]
 
 
 def test_both_sides_bound_a_row():
     """Of lengths (1, 4) and (4, 1), one of each fills a row of (5, 5); no two alike."""
-    slots = pack(np.array([[1, 4], [4, 1]]), np.array([6, 6]), 5, 5)
+    slots = pack(np.array([[1, 4], [4, 1]]), np.array([6, 6]), 5, 5).slots()
     assert slots.row_count == 6
     assert all(set(slots.kinds[slots.rows == row]) == {0, 1} for row in range(6))
 
@@ -96,7 +97,7 @@ def test_both_sides_bound_a_row():
 def test_rows_are_not_many_more_than_any_packing_needs(lengths, room):
     """Against trying every way of putting up to five pairs into rows."""
     kinds, counts = np.unique(np.array(lengths), axis=0, return_counts=True)
-    slots = pack(kinds, counts, room, room)
+    slots = pack(kinds, counts, room, room).slots()
     for row in range(slots.row_count):
         assert (kinds[slots.kinds[slots.rows == row]].sum(axis=0) <= room).all()
     assert np.bincount(slots.kinds, minlength=len(kinds)).tolist() == counts.tolist()
@@ -176,12 +177,78 @@ def test_a_corpus_a_thousand_times_over_needs_so_many_rows():
     once = pack(kinds, counts, 26, 26)
     often = pack(kinds, counts * 1000, 26, 26)
     assert once.row_count * 950 <= often.row_count <= once.row_count * 1050
-    assert np.bincount(often.kinds).tolist() == (counts * 1000).tolist()
+    assert np.bincount(often.slots().kinds).tolist() == (counts * 1000).tolist()
 
 
 def test_pair_longer_than_a_row_is_refused():
     with pytest.raises(ValueError, match="13 ids .* rows of packed_length = 12"):
         make_packed(pairs_of([(13, 5)]), packed_length=12)
+
+
+@settings(max_examples=40)
+@given(LENGTHS, st.integers(0, 99))
+def test_epoch_is_drawn_as_by_sorting(lengths, seed):
+    """The order of numpy's sorts: by lengths, then by chance; then by row."""
+    source, target = np.array(lengths).T
+    rows = PackedRows(
+        source, target, tokens_per_batch=80, packed_length=20, accumulation_steps=1
+    )
+    random = np.random.default_rng(seed)
+    kind = np.unique(source * 100 + target, return_inverse=True)[1]
+    by_kind = np.lexsort((random.random(len(kind)), kind))
+    pairs = np.empty(len(kind), np.int64)
+    pairs[np.argsort(rows._slots.kinds, kind="stable")] = by_kind
+    place = random.permutation(rows._slots.row_count)[rows._slots.rows]
+    order = np.argsort(place, kind="stable")
+    found = rows.epoch(np.random.default_rng(seed))
+    assert [i for part in found for i in part.pairs] == pairs[order].tolist()
+    size = rows.shapes[0].rows
+    expected = [(int(n) // size, int(n) % size) for n in place[order]]
+    assert [
+        (i, int(row)) for i, part in enumerate(found) for row in part.rows
+    ] == expected
+
+
+def test_plan_is_made_once_and_gives_the_same_batches(tmp_path, monkeypatch):
+    lengths = random_lengths(300)
+    source, target = np.array(lengths).T
+    plan = stored_plan(source, target, 20, tmp_path)
+    monkeypatch.setattr("transformer_ablation.data.row_plan.plan_rows", None)
+    again = stored_plan(source[::-1], target[::-1], 20, tmp_path)
+    split = pairs_of(lengths)
+    for each in (plan, again):
+        assert order(make_packed(split, plan=each), 1) == order(make_packed(split), 1)
+    with pytest.raises(TypeError):  # another length of row is another plan
+        stored_plan(source, target, 21, tmp_path)
+
+
+def test_plan_of_other_pairs_is_refused():
+    split = pairs_of(random_lengths(300))
+    other = pairs_of(random_lengths(300, seed=1))
+    lengths = other.source.lengths, other.target.lengths
+    for plan in (plan_rows(*lengths, 20), plan_rows(*np.array([[5], [5]]), 20)):
+        with pytest.raises(ValueError, match="made for other pairs"):
+            make_packed(split, plan=plan)
+
+
+def test_prepared_rows_are_the_plan_of_the_pairs_kept(base_config, tmp_path):
+    changes = {
+        "data.corpus": "grammar",
+        "data.test_split": None,
+        "data.vocabulary_size": 600,
+        "data.max_train_length": 30,
+        "data.length_buckets": 1,
+        "data.packed_length": 40,
+    }
+    data = config.replace(base_config, changes).data
+    prepared = prepare(data, tmp_path)
+    assert 0 < prepared.filters["too_long"] < prepared.filters["kept"]
+    lengths = prepared.train.source.lengths, prepared.train.target.lengths
+    for found, expected in zip(prepared.plan, plan_rows(*lengths, 40), strict=True):
+        assert np.array_equal(found, expected)
+    without = {"data.length_buckets": 8, "data.packed_length": None}
+    data = config.replace(base_config, changes | without).data
+    assert prepare(data, tmp_path).plan is None
 
 
 def test_padding_of_multi30k(base_config, multi30k_directory, tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 from transformer_ablation.data.buckets import BucketedRows, Selection, Shape
 from transformer_ablation.data.packing import PackedRows
 from transformer_ablation.data.ragged import TokenizedSplit
+from transformer_ablation.data.row_plan import RowPlan
 from transformer_ablation.vocabulary import PAD
 
 _ORDER = 1  # purpose of the random numbers drawn here, beside seed and epoch
@@ -51,11 +52,12 @@ class TrainBatches:
         max_train_length: int,
         accumulation_steps: int,
         seed: int,
+        plan: RowPlan | None = None,
     ):
         """``tokens_per_batch`` counts padded target positions over all devices.
 
         Rows of ``packed_length`` hold several pairs; None puts one into a row, in
-        ``length_buckets`` shapes.
+        ``length_buckets`` shapes. ``plan`` is that of the packed rows, if it is there.
 
         Raises:
           ValueError: if there are no pairs, or one is longer than allowed.
@@ -88,6 +90,7 @@ class TrainBatches:
                 tokens_per_batch=tokens_per_batch,
                 packed_length=packed_length,
                 accumulation_steps=accumulation_steps,
+                plan=plan,
             )
         self._epochs: dict[int, list[Selection]] = {}
 
@@ -107,8 +110,8 @@ class TrainBatches:
         sources = sum(n * shape.rows * shape.source_length for shape, n in used)
         targets = sum(n * shape.rows * shape.target_length for shape, n in used)
         return {
-            "source": 1 - len(self._tokens.source.ids) / sources,
-            "target": 1 - len(self._tokens.target.ids) / targets,
+            "source": 1 - self._tokens.source.token_count / sources,
+            "target": 1 - self._tokens.target.token_count / targets,
         }
 
     def indices(self, update: int) -> np.ndarray:
@@ -122,8 +125,8 @@ class TrainBatches:
         return Batch(
             taken.source.laid_out(rows, shape.rows, shape.source_length),
             taken.target.laid_out(rows, shape.rows, shape.target_length),
-            len(taken.source.ids),
-            len(taken.target.ids),
+            taken.source.token_count,
+            taken.target.token_count,
         )
 
     def arrange(self, batch: Batch, num_devices: int) -> Batch:

@@ -1,61 +1,71 @@
-"""Sequences of different lengths, one after another in one array."""
+"""Sequences of different lengths in one array, and the files that hold them."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 
-from transformer_ablation.vocabulary import PAD
+from transformer_ablation.vocabulary import EOS, PAD
 
 
 @dataclasses.dataclass(frozen=True)
 class Ragged:
-    """Sequence i is ``ids[offsets[i]:offsets[i + 1]]``.
+    """Sequence i is ``ids[starts[i] : starts[i] + lengths[i]]``.
 
     Attributes:
-      ids: int32, all sequences joined.
-      offsets: int64, one more than there are sequences, from 0.
+      ids: int32 or uint16, often of a file; not all need belong to a sequence.
+      starts, lengths: int64, one a sequence.
     """
 
     ids: np.ndarray
-    offsets: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
 
     @classmethod
     def of(cls, sequences: Iterable[Sequence[int]]) -> "Ragged":
         """From sequences of ids."""
         arrays = [np.asarray(x, np.int32) for x in sequences]
         ids = np.concatenate([np.zeros(0, np.int32), *arrays])
-        return cls(ids, _offsets(np.array([len(x) for x in arrays], np.int64)))
+        return cls.joined(ids, np.array([len(x) for x in arrays], np.int64))
 
     @classmethod
-    def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """The sequences of all parts, in order."""
-        ids = np.concatenate([np.zeros(0, np.int32), *(part.ids for part in parts)])
-        lengths = [np.zeros(0, np.int64), *(part.lengths for part in parts)]
-        return cls(ids, _offsets(np.concatenate(lengths)))
+    def of_lines(cls, encoded: Sequence[Sequence[int]]) -> "Ragged":
+        """From the ids of lines, an EOS added to each."""
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded)) + 1
+        is_end: np.ndarray = np.zeros(int(lengths.sum()), bool)
+        is_end[np.cumsum(lengths) - 1] = True
+        ids: np.ndarray = np.full(len(is_end), EOS, np.int32)
+        flat = itertools.chain.from_iterable(encoded)
+        ids[~is_end] = np.fromiter(flat, np.int32, len(is_end) - len(encoded))
+        return cls.joined(ids, lengths)
+
+    @classmethod
+    def joined(cls, ids: np.ndarray, lengths: np.ndarray) -> "Ragged":
+        """Sequences of these lengths that follow each other from the first id on."""
+        return cls(ids, np.cumsum(lengths) - lengths, lengths)
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.lengths)
 
     def __getitem__(self, i: int) -> np.ndarray:
+        """int32, one sequence."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"sequence {i} of {len(self)}")
-        i %= len(self)
-        return self.ids[self.offsets[i] : self.offsets[i + 1]]
+        start = self.starts[i]
+        return self.ids[start : start + self.lengths[i]].astype(np.int32)
 
     @property
-    def lengths(self) -> np.ndarray:
-        """int64, one length a sequence."""
-        return np.diff(self.offsets)
+    def token_count(self) -> int:
+        """Ids in all sequences."""
+        return int(self.lengths.sum())
 
     def take(self, indices: np.ndarray) -> "Ragged":
-        """The sequences at some indices, in that order."""
-        lengths = self.lengths[indices]
-        offsets = _offsets(lengths)
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        positions = np.repeat(self.offsets[:-1][indices], lengths) + within
-        return Ragged(self.ids[positions], offsets)
+        """The sequences at some indices, in that order; no id is copied."""
+        return Ragged(self.ids, self.starts[indices], self.lengths[indices])
 
     def padded(self, indices: np.ndarray, rows: int, length: int) -> np.ndarray:
         """int32 [rows, length]: the sequences at some indices, then rows of PAD.
@@ -81,10 +91,15 @@ class Ragged:
                 f"{len(self)} sequences of up to {lengths.max(initial=0)} ids do not "
                 f"fit into {rows} rows of {length}"
             )
-        # The ids of a row stay together: each moves by the padding before its row.
-        shift = np.arange(rows) * length - (np.cumsum(used) - used)
+        # Where the sequences follow each other, id i of all is id i + from_start of
+        # `ids`; ids of a row stay together: each moves by the padding before its row.
+        place = np.arange(self.token_count)
+        from_start = self.starts - (np.cumsum(lengths) - lengths)
+        padding = np.arange(rows) * length - (np.cumsum(used) - used)
         result: np.ndarray = np.full(rows * length, PAD, np.int32)
-        result[np.arange(len(self.ids)) + np.repeat(shift[row_of], lengths)] = self.ids
+        result[place + np.repeat(padding[row_of], lengths)] = self.ids[
+            place + np.repeat(from_start, lengths)
+        ]
         return result.reshape(rows, length)
 
 
@@ -99,27 +114,84 @@ class TokenizedSplit:
         return len(self.source)
 
     def take(self, indices: np.ndarray) -> "TokenizedSplit":
-        """The pairs at some indices, in that order."""
+        """The pairs at some indices, in that order; no id is copied."""
         return TokenizedSplit(self.source.take(indices), self.target.take(indices))
 
 
-def save_split(split: TokenizedSplit, folder: Path) -> None:
-    """Writes four ``.npy`` files into a folder."""
-    for name in ("source", "target"):
-        ragged = getattr(split, name)
-        np.save(folder / f"{name}_ids.npy", ragged.ids, allow_pickle=False)
-        np.save(folder / f"{name}_offsets.npy", ragged.offsets, allow_pickle=False)
-
-
 def load_split(folder: Path) -> TokenizedSplit:
-    """What ``save_split`` wrote; ids stay on disk until they are used."""
+    """What a ``SplitWriter`` wrote; ids stay on disk until they are used."""
 
     def load(name: str) -> Ragged:
         ids = np.load(folder / f"{name}_ids.npy", mmap_mode="r", allow_pickle=False)
-        return Ragged(ids, np.load(folder / f"{name}_offsets.npy", allow_pickle=False))
+        lengths = np.load(folder / f"{name}_lengths.npy", allow_pickle=False)
+        return Ragged.joined(ids, lengths.astype(np.int64))
 
     return TokenizedSplit(load("source"), load("target"))
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+class SplitWriter:
+    """Writes a split part by part into four ``.npy`` files of a folder.
+
+    Memory holds the part at hand. The files are whole once the writer is closed.
+    """
+
+    def __init__(self, folder: Path, dtype: type):
+        """``dtype`` is that of the ids: np.int32, or np.uint16 where they fit."""
+        self._sides = {
+            name: (
+                _ArrayFile(folder / f"{name}_ids.npy", dtype),
+                _ArrayFile(folder / f"{name}_lengths.npy", np.int32),
+            )
+            for name in ("source", "target")
+        }
+
+    def add(self, part: TokenizedSplit) -> None:
+        """Appends the pairs of a part, whose ids are all those of its sequences."""
+        for name, (ids, lengths) in self._sides.items():
+            side = getattr(part, name)
+            ids.append(side.ids)
+            lengths.append(side.lengths)
+
+    def __enter__(self) -> "SplitWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for files in self._sides.values():
+            for file in files:
+                file.close()
+
+
+class _ArrayFile:
+    """A ``.npy`` file of one dimension whose length is known only at the end."""
+
+    def __init__(self, path: Path, dtype: Any):
+        self._dtype = np.dtype(dtype)
+        self._length = 0
+        self._file = path.open("wb")
+        self._write_header()
+
+    def append(self, values: np.ndarray) -> None:
+        """Raises OverflowError for a value that the type of the file cannot hold."""
+        limits = np.iinfo(self._dtype)
+        if len(values) and not (
+            limits.min <= values.min() <= values.max() <= limits.max
+        ):
+            raise OverflowError(f"{self._file.name}: a value beyond {self._dtype}")
+        self._file.write(np.ascontiguousarray(values, self._dtype).data)
+        self._length += len(values)
+
+    def close(self) -> None:
+        # The format leaves room in the header for a length of any number of digits.
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+    def _write_header(self) -> None:
+        descr = np.lib.format.dtype_to_descr(self._dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self._length,)}
+        np.lib.format.write_array_header_1_0(self._file, header)

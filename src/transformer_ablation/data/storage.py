@@ -13,12 +13,16 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 FORMAT = 1  # of everything in the cache; raised whenever its layout changes
 CONTENTS = "contents.json"  # of a published folder: its facts and its files
+VERIFIED = "verified.json"  # beside it: state of the files whose digests were right
+# Times of files are coarse: one changed so lately may be changed again unseen.
+_SETTLED_SECONDS = 2.0
 
 
 def publish(
@@ -32,7 +36,7 @@ def publish(
       digests: whether SHA-256 of every file is kept and checked, or its size only.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(folder):
+    with lock(folder):
         facts = read(folder)
         if facts is not None:
             return facts
@@ -41,11 +45,13 @@ def publish(
         try:
             temporary.chmod(0o755)
             facts = fill(temporary)
+            paths = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
             files = {
                 str(path.relative_to(temporary)): _stamp(path, digests)
-                for path in sorted(temporary.rglob("*"))
-                if path.is_file()
+                for path in paths
             }
+            if digests:
+                _flush(paths)  # else a power cut can leave zeros in verified files
             write_json(temporary / CONTENTS, {"facts": facts, "files": files})
             os.rename(temporary, folder)
         except BaseException as error:
@@ -63,15 +69,45 @@ def place(cache: Path | str, kind: str, name: str) -> Path:
 
 
 def read(folder: Path) -> dict | None:
-    """The facts of a published folder; None if it is missing or damaged."""
+    """The facts of a published folder; None if it is missing or damaged.
+
+    Digests are computed once: later, files in the same state are taken to be right.
+    """
     try:
         contents = read_json(folder / CONTENTS)
-        for name, stamp in contents["files"].items():
-            if _stamp(folder / name, "sha256" in stamp) != stamp:
-                return None
-        return contents["facts"]
+        return contents["facts"] if _intact(folder, contents["files"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _intact(folder: Path, files: dict[str, dict]) -> bool:
+    """Whether the files are those that were published."""
+    now, known = time.time(), _verified(folder)
+    found = {}
+    for name, stamp in files.items():
+        path = folder / name
+        status = path.stat()
+        if status.st_size != stamp["bytes"]:
+            return False
+        if "sha256" not in stamp:
+            continue
+        # No write leaves the time of the last change (ctime) as it was.
+        state = [stamp["sha256"], status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
+        if known.get(name) != state and _digest(path) != stamp["sha256"]:
+            return False
+        if status.st_ctime < now - _SETTLED_SECONDS:
+            found[name] = state
+    if found != known:
+        with contextlib.suppress(OSError):  # a cache that cannot be written to
+            write_json(folder / VERIFIED, found)
+    return True
+
+
+def _verified(folder: Path) -> dict[str, list]:
+    try:
+        return dict(read_json(folder / VERIFIED))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def read_json(path: Path) -> Any:
@@ -109,9 +145,20 @@ def content_key(value: Any) -> str:
 def _stamp(path: Path, digest: bool) -> dict:
     stamp: dict[str, Any] = {"bytes": path.stat().st_size}
     if digest:
-        with path.open("rb") as file:
-            stamp["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        stamp["sha256"] = _digest(path)
     return stamp
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(paths: list[Path]) -> None:
+    """Has the system write the files to the disk."""
+    for path in paths:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def _disk_full(folder: Path, error: BaseException) -> OSError | None:
@@ -130,9 +177,9 @@ def _prefix(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """Held by one process at a time; given up when the process ends."""
-    with (folder.parent / f"{folder.name}.lock").open("w") as file:
+    with (path.parent / f"{path.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -59,6 +59,7 @@ def summarize(prepared: Prepared, config: Config) -> dict:
         max_train_length=data.max_train_length,
         accumulation_steps=config.optimizer.accumulation_steps,
         seed=config.train.seed,
+        plan=prepared.plan,
     )
     splits = {
         data.train_split: prepared.train,
@@ -87,5 +88,5 @@ def _counts(split: TokenizedSplit) -> dict:
     """Pairs, and tokens a side, the ends of sentences among them."""
     sides = {"source": split.source, "target": split.target}
     longest = {side: int(ragged.lengths.max()) for side, ragged in sides.items()}
-    tokens = {side: len(ragged.ids) for side, ragged in sides.items()}
+    tokens = {side: ragged.token_count for side, ragged in sides.items()}
     return {"pairs": len(split), **tokens, "longest": longest}
