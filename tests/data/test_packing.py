@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.data.test_batches import LENGTHS, MAX_LENGTH, make, order, random_lengths
 from tests.data.test_batches import split_of as pairs_of
 from transformer_ablation import config
-from transformer_ablation.data.packing import PackedRows
+from transformer_ablation.data.packing import PackedRows, _ascending
 from transformer_ablation.data.row_plan import pack, plan_rows, stored_plan
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.vocabulary import EOS, PAD
@@ -207,6 +207,13 @@ def test_epoch_is_drawn_as_by_sorting(lengths, seed):
     assert [
         (i, int(row)) for i, part in enumerate(found) for row in part.rows
     ] == expected
+
+
+@given(st.lists(st.integers(0, 5), max_size=300))
+def test_equal_draws_keep_their_order(values):
+    """On every machine: the fast sort's order of equal values is the machine's own."""
+    expected = sorted(range(len(values)), key=lambda i: values[i])
+    assert _ascending(np.array(values, float)).tolist() == expected
 
 
 def test_plan_is_made_once_and_gives_the_same_batches(tmp_path, monkeypatch):

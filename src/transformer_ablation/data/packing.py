@@ -54,7 +54,7 @@ class PackedRows:
         """The batches of an epoch, in order; only the last may not be full."""
         slots = self._slots
         # Pairs of the same lengths, in random order, into the slots for them.
-        drawn = np.argsort(random.random(len(slots.rows)), kind="stable")
+        drawn = _ascending(random.random(len(slots.rows)))
         pairs: np.ndarray = np.empty(len(drawn), np.int64)
         pairs[self._by_kind] = drawn[np.argsort(self._of_pair[drawn], kind="stable")]
         by_row, rows = _moved(slots, random.permutation(slots.row_count))
@@ -64,6 +64,14 @@ class PackedRows:
             np.split(pairs[by_row], cuts), np.split(rows % size, cuts), strict=True
         )
         return [Selection(0, *part) for part in parts]
+
+
+def _ascending(values: np.ndarray) -> np.ndarray:
+    """Places of the values from small to large, of equal ones in their order."""
+    order = np.argsort(values)  # three times faster than the sort that keeps order
+    if (np.diff(values[order]) == 0).any():
+        return np.argsort(values, kind="stable")
+    return order
 
 
 def _moved(slots: Slots, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
