@@ -58,6 +58,12 @@ def make(split, **changes):
     return TrainBatches(split, **(settings | changes))
 
 
+PACKED = {"length_buckets": 1, "packed_length": 20}
+both_layouts = pytest.mark.parametrize(
+    "layout", [{}, PACKED], ids=["one pair a row", "packed rows"]
+)
+
+
 def pairs_in(batch):
     """Numbers of the pairs of a batch, from the ids of its rows, in any layout."""
     source = batch.source.reshape(-1, batch.source.shape[-1])
@@ -125,17 +131,20 @@ def order(batches, epoch):
     return [batches.indices(update).tolist() for update in updates]
 
 
-def test_order_is_a_function_of_seed_and_update():
+@both_layouts
+def test_order_is_a_function_of_seed_and_update(layout):
     split = split_of(random_lengths(300))
-    batches, again = make(split), make(split)
+    batches, again = make(split, **layout), make(split, **layout)
     assert order(batches, 0) != order(batches, 1)
-    assert order(batches, 0) != order(make(split, seed=8), 0)
+    assert order(batches, 0) != order(make(split, seed=8, **layout), 0)
     # Backwards and from afar: nothing depends on what was asked before.
     updates = 3 * batches.updates_per_epoch
     forwards = [batches.indices(u).tolist() for u in range(updates)]
     backwards = [again.indices(u).tolist() for u in reversed(range(updates))]
     assert forwards == backwards[::-1]
-    assert make(split).indices(10**7).tolist() == again.indices(10**7).tolist()
+    assert (
+        make(split, **layout).indices(10**7).tolist() == again.indices(10**7).tolist()
+    )
     with pytest.raises(ValueError, match="update -1"):
         batches.batch(-1)
 
@@ -146,8 +155,9 @@ def test_pairs_of_an_epoch_meet_in_other_batches_in_the_next():
     assert not neighbours[0] & neighbours[1]
 
 
-def test_at_most_one_batch_of_an_epoch_is_not_full():
-    batches = make(split_of(random_lengths(500)))
+@both_layouts
+def test_at_most_one_batch_of_an_epoch_is_not_full(layout):
+    batches = make(split_of(random_lengths(500)), **layout)
     updates = range(batches.updates_per_epoch)
     short = [u for u in updates if (batches.batch(u).target[:, 0] == PAD).any()]
     assert len(short) <= 1
@@ -272,8 +282,9 @@ def test_pair_goes_into_the_first_bucket_that_holds_it(lengths, count):
     assert assign(source, target, buckets).tolist() == expected
 
 
-def test_padding_is_what_the_batches_hold():
-    batches = make(split_of(random_lengths(200)))
+@both_layouts
+def test_padding_is_what_the_batches_hold(layout):
+    batches = make(split_of(random_lengths(200)), **layout)
     whole = [batches.batch(u) for u in range(batches.updates_per_epoch)]
     for side in ("source", "target"):
         ids = np.concatenate([getattr(batch, side).ravel() for batch in whole])

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.data.test_batches import LENGTHS, MAX_LENGTH, make, order, random_lengths
+from tests.data.test_batches import (
+    LENGTHS,
+    MAX_LENGTH,
+    PACKED,
+    make,
+    order,
+    random_lengths,
+)
 from tests.data.test_batches import split_of as pairs_of
 from transformer_ablation import config
 from transformer_ablation.data.packing import PackedRows, _ascending
@@ -17,7 +24,7 @@ from transformer_ablation.vocabulary import EOS, PAD
 
 
 def make_packed(split, **changes):
-    return make(split, **({"length_buckets": 1, "packed_length": 20} | changes))
+    return make(split, **(PACKED | changes))
 
 
 def sequences(row):
@@ -112,17 +119,6 @@ def test_rows_are_not_many_more_than_any_packing_needs(lengths, room):
     assert best <= slots.row_count <= best + 1
 
 
-def test_order_is_a_function_of_seed_and_update():
-    split = pairs_of(random_lengths(300))
-    batches, again = make_packed(split), make_packed(split)
-    assert order(batches, 0) != order(batches, 1)
-    assert order(batches, 0) != order(make_packed(split, seed=8), 0)
-    updates = 3 * batches.updates_per_epoch
-    forwards = [batches.indices(u).tolist() for u in range(updates)]
-    backwards = [again.indices(u).tolist() for u in reversed(range(updates))]
-    assert forwards == backwards[::-1]
-
-
 def test_pairs_of_a_row_are_others_in_the_next_epoch():
     batches = make_packed(pairs_of([(5, 5)] * 400))
 
@@ -139,13 +135,6 @@ def test_pairs_of_a_row_are_others_in_the_next_epoch():
     assert len(first & second) <= 1
 
 
-def test_at_most_one_batch_of_an_epoch_is_not_full():
-    batches = make_packed(pairs_of(random_lengths(500)))
-    updates = range(batches.updates_per_epoch)
-    short = [u for u in updates if (batches.batch(u).target[:, 0] == PAD).any()]
-    assert len(short) <= 1
-
-
 def test_rows_of_a_batch_go_to_devices_whole():
     batches = make_packed(pairs_of(random_lengths(100)), accumulation_steps=2)
     whole = batches.batch(0)
@@ -153,14 +142,6 @@ def test_rows_of_a_batch_go_to_devices_whole():
     assert shared.target.shape[:2] == (3, 2)
     rows = [row.tolist() for row in shared.target.reshape(-1, 20)]
     assert [row for row in rows if any(row)] == whole.target.tolist()
-
-
-def test_padding_is_what_the_batches_hold():
-    batches = make_packed(pairs_of(random_lengths(200)))
-    whole = [batches.batch(u) for u in range(batches.updates_per_epoch)]
-    for side in ("source", "target"):
-        ids = np.concatenate([getattr(batch, side).ravel() for batch in whole])
-        assert batches.padding()[side] == pytest.approx((ids == PAD).mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
