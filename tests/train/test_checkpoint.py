@@ -10,10 +10,10 @@ from tests.train.tiny_training import (
     leaves,
     same_bits,
     sequences,
-    train_batches,
 )
 from transformer_ablation import config as configs
 from transformer_ablation import parallel
+from transformer_ablation.data.batches import train_batches
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.model.transformer import Transformer
 from transformer_ablation.train import step as steps
@@ -297,7 +297,7 @@ def train_until(last, state, update, config, checkpoints):
         def after(self, report, state):
             losses.append((report.step, *report.metrics))
 
-    batches = train_batches(tokens(), config)
+    batches = train_batches(config, tokens())
     state = train(
         state,
         update,

@@ -5,7 +5,7 @@ import numpy as np
 
 from configs import base
 from transformer_ablation import config as configs
-from transformer_ablation.data.batches import Batch, TrainBatches
+from transformer_ablation.data.batches import Batch, train_batches
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.train.step import Rates
 from transformer_ablation.vocabulary import EOS, PAD
@@ -85,24 +85,11 @@ def _two(put, first, second):
     )
 
 
-def train_batches(split, config):
-    """The batches of training of a config."""
-    return TrainBatches(
-        split,
-        tokens_per_batch=config.data.tokens_per_batch,
-        length_buckets=config.data.length_buckets,
-        packed_length=config.data.packed_length,
-        max_train_length=config.data.max_train_length,
-        accumulation_steps=config.optimizer.accumulation_steps,
-        seed=config.train.seed,
-    )
-
-
 def arrange(batch, devices, accumulation=1):
     """The batch as ``TrainBatches`` spreads it."""
     one = TokenizedSplit(Ragged.of([[EOS]]), Ragged.of([[EOS]]))
     config = make_config({"optimizer.accumulation_steps": accumulation})
-    return train_batches(one, config).arrange(batch, devices)
+    return train_batches(config, one).arrange(batch, devices)
 
 
 def real(ids):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_ablation.config import Config
 from transformer_ablation.data.buckets import BucketedRows, Selection, Shape
 from transformer_ablation.data.packing import PackedRows
 from transformer_ablation.data.ragged import TokenizedSplit
@@ -176,6 +177,22 @@ class TrainBatches:
             kept = list(self._epochs.items())[1 - _EPOCHS_KEPT :]
             self._epochs = {**dict(kept), epoch: batches}
         return batches[number]
+
+
+def train_batches(
+    config: Config, tokens: TokenizedSplit, plan: RowPlan | None = None
+) -> TrainBatches:
+    """The batches of a config's training, in the order of its seed."""
+    return TrainBatches(
+        tokens,
+        tokens_per_batch=config.data.tokens_per_batch,
+        length_buckets=config.data.length_buckets,
+        packed_length=config.data.packed_length,
+        max_train_length=config.data.max_train_length,
+        accumulation_steps=config.optimizer.accumulation_steps,
+        seed=config.train.seed,
+        plan=plan,
+    )
 
 
 class EvaluationBatch(NamedTuple):

@@ -95,6 +95,12 @@ class Corpus:
     splits: dict[str, Pairs]
     manifest: dict
 
+    def digests(self, split: str) -> list[list[str]]:
+        """What identifies the text of a split, whatever the direction."""
+        facts = self.manifest["splits"][split]
+        languages = sorted((self.source_language, self.target_language))
+        return [[language, facts[language]["sha256"]] for language in languages]
+
 
 def load_corpus(data: DataConfig, cache: Path) -> Corpus:
     """The corpus of a config, prepared in ``cache`` by the first call.

@@ -68,7 +68,7 @@ def training_pairs(corpus: Corpus, data: DataConfig, cache: Path) -> TrainingPai
         return TrainingPairs(pairs, {}, None)
     scored = [x for x in (data.validation_split, data.test_split) if x is not None]
     scored = scored if data.filter_overlap else []
-    texts = [_digests(corpus, split) for split in (data.train_split, *scored)]
+    texts = [corpus.digests(split) for split in (data.train_split, *scored)]
     key = [_RULES, active(data), texts]
 
     def fill(folder: Path) -> dict:
@@ -169,10 +169,3 @@ def _held_out(splits: Sequence[Pairs]) -> HeldOut:
     none: np.ndarray = np.zeros(0, np.uint64)
     first, second = (np.unique(np.concatenate([none, *side])) for side in sides)
     return first, second
-
-
-def _digests(corpus: Corpus, split: str) -> list[list[str]]:
-    """What identifies the text of a split, whatever the direction."""
-    facts = corpus.manifest["splits"][split]
-    languages = sorted((corpus.source_language, corpus.target_language))
-    return [[language, facts[language]["sha256"]] for language in languages]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from transformer_ablation.config import Config
 from transformer_ablation.data import wmt14
-from transformer_ablation.data.batches import TrainBatches
+from transformer_ablation.data.batches import train_batches
 from transformer_ablation.data.corpus import manifest_hash
 from transformer_ablation.data.ragged import TokenizedSplit
 from transformer_ablation.data.tokens import Prepared
@@ -51,16 +51,7 @@ def _shown(text: str) -> str:
 def summarize(prepared: Prepared, config: Config) -> dict:
     """Counts, hashes, shapes and padding, ready for JSON."""
     data = config.data
-    batches = TrainBatches(
-        prepared.train,
-        tokens_per_batch=data.tokens_per_batch,
-        length_buckets=data.length_buckets,
-        packed_length=data.packed_length,
-        max_train_length=data.max_train_length,
-        accumulation_steps=config.optimizer.accumulation_steps,
-        seed=config.train.seed,
-        plan=prepared.plan,
-    )
+    batches = train_batches(config, prepared.train, prepared.plan)
     splits = {
         data.train_split: prepared.train,
         data.validation_split: prepared.validation,

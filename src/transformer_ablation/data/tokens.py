@@ -182,7 +182,7 @@ def _vocabulary(
     corpus: Corpus, chosen: TrainingPairs, data: DataConfig, cache: Path
 ) -> Vocabulary:
     """Trained on both sides of the training pairs, or read from the cache."""
-    key = [_texts(corpus, data.train_split), data.vocabulary_size]
+    key = [corpus.digests(data.train_split), data.vocabulary_size]
     if chosen.key is not None:
         key.append(chosen.key)
     if len(chosen.pairs) > VOCABULARY_PAIRS:
@@ -244,17 +244,10 @@ def _tokens(
         return {}
 
     direction = [corpus.source_language, corpus.target_language]
-    key = [_texts(corpus, split), direction, vocabulary.content_hash, _LAYOUT]
+    key = [corpus.digests(split), direction, vocabulary.content_hash, _LAYOUT]
     if chosen is not None and chosen.key is not None:
         key.append(chosen.key)
     folder = storage.place(cache, "tokens", storage.content_key(key)[:32])
     if storage.read(folder) is None:
         storage.publish(folder, fill, digests=True)
     return load_split(folder)
-
-
-def _texts(corpus: Corpus, split: str) -> list:
-    """What identifies the text of a split, whatever the direction."""
-    facts = corpus.manifest["splits"][split]
-    languages = sorted((corpus.source_language, corpus.target_language))
-    return [[language, facts[language]["sha256"]] for language in languages]
