@@ -101,12 +101,12 @@ def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainSt
 def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
-    batches = train_batches(config, prepared)
+    own = (parallel.device_count(), *parallel.processes())
     with MetricWriter(run.directory, resume_step=start or None) as writer:
         return train(
             state,
             step.make_update(model, config),
-            batches.iterate(start, config.train.steps, parallel.device_count()),
+            train_batches(config, prepared).iterate(start, config.train.steps, *own),
             key=step.purpose_key(config.train.seed, step.DROPOUT),
             rates_at=lambda number: step.rates_at(config, number),
             hooks=run_hooks.hooks(

@@ -45,6 +45,11 @@ def at_most(count: int) -> Iterator[None]:
         _limit.pop()
 
 
+def processes() -> tuple[int, int]:
+    """The number of this process of a job, and how many there are."""
+    return jax.process_index(), jax.process_count()
+
+
 def device_description() -> dict[str, Any]:
     """Kind, platform and count of the devices, for the record."""
     device = jax.local_devices()[0]

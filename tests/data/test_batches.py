@@ -318,6 +318,31 @@ def test_prefetched_batches_are_the_batches():
     assert list(batches.iterate(5, 5, 2)) == []
 
 
+@both_layouts
+@pytest.mark.parametrize("processes", [2, 3, 4])
+def test_processes_get_equal_shares_of_the_same_batches(layout, processes):
+    batches = make(split_of(random_lengths(100)), accumulation_steps=2, **layout)
+    updates = batches.updates_per_epoch + 2
+    shares = [
+        list(batches.iterate(0, updates, 2, process, processes))
+        for process in range(processes)
+    ]
+    # 1 process with all the devices: the meaning of an update for any number of them.
+    whole = [batches.arrange(batches.batch(u), 2 * processes) for u in range(updates)]
+    for update, parts in enumerate(zip(*shares, strict=True)):
+        shapes = {part.target.shape for part in parts}
+        assert len(shapes) == 1 and shapes.pop()[:2] == (2, 2)
+        assert len({part.source.shape for part in parts}) == 1
+        assert len({part.target_tokens for part in parts}) == 1
+        together = np.concatenate([part.target for part in parts])
+        assert together.tolist() == whole[update].target.tolist()
+        together = np.concatenate([part.source for part in parts])
+        assert together.tolist() == whole[update].source.tolist()
+        real = sum(int((part.target != PAD).sum()) for part in parts)
+        assert real == parts[0].target_tokens
+    assert len(shares[0]) == updates
+
+
 def test_next_batches_are_made_while_an_update_runs(monkeypatch):
     """So training waits for input only where an update takes less than a batch."""
     batches, make_batch = make(split_of(random_lengths(100))), TrainBatches.batch

@@ -145,12 +145,28 @@ class TrainBatches:
 
         return batch._replace(source=split(batch.source), target=split(batch.target))
 
-    def iterate(self, start: int, stop: int, num_devices: int) -> Iterator[Batch]:
-        """Arranged batches of updates start to stop - 1, made ahead of their use."""
+    def iterate(
+        self,
+        start: int,
+        stop: int,
+        num_devices: int,
+        process: int = 0,
+        processes: int = 1,
+    ) -> Iterator[Batch]:
+        """Arranged batches of updates start to stop - 1, made ahead of their use.
+
+        ``num_devices`` are those of each of ``processes``. A process gets the rows
+        of its own devices: as many batches of the same shapes as every other, which
+        together hold what one process with all the devices would get. The counts of
+        tokens are those of the whole batch.
+        """
         import grain  # imports JAX, which preparing data does without
 
+        own = slice(process * num_devices, (process + 1) * num_devices)
+
         def make(update: int) -> Batch:
-            return self.arrange(self.batch(update), num_devices)
+            whole = self.arrange(self.batch(update), processes * num_devices)
+            return whole._replace(source=whole.source[own], target=whole.target[own])
 
         options = grain.ReadOptions(num_threads=1, prefetch_buffer_size=4)
         updates = grain.MapDataset.range(start, stop)
