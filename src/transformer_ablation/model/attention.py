@@ -4,8 +4,8 @@ import functools
 from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
-from jax import lax
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
@@ -57,6 +57,7 @@ def _visible(query_L1, key_1M, window: int | None, causal: bool):
     return visible_LM
 
 
+@jax.custom_vjp
 def attention_weights(scores_BHLM, mask_B1LM):
     """Softmax over the memory positions that the mask allows.
 
@@ -64,14 +65,30 @@ def attention_weights(scores_BHLM, mask_B1LM):
     zero: padded rows rely on it.
     """
     scores_BHLM = scores_BHLM.astype(jnp.float32)
-    mask_BHLM = jnp.broadcast_to(mask_B1LM, scores_BHLM.shape)
-    scores_BHLM = jnp.where(mask_BHLM, scores_BHLM, HIDDEN)
-    highest_BHL1 = lax.stop_gradient(scores_BHLM.max(axis=-1, keepdims=True))
+    scores_BHLM = jnp.where(mask_B1LM, scores_BHLM, HIDDEN)
+    highest_BHL1 = scores_BHLM.max(axis=-1, keepdims=True)
     # Hidden places become 0 exactly, beside any visible one.
     exponentials_BHLM = jnp.exp(scores_BHLM - highest_BHL1)
     total_BHL1 = exponentials_BHLM.sum(axis=-1, keepdims=True)
     some_B1L1 = mask_B1LM.any(axis=-1, keepdims=True)
     return exponentials_BHLM * (some_B1L1 / total_BHL1)
+
+
+def _weights_forward(scores_BHLM, mask_B1LM):
+    weights_BHLM = attention_weights(scores_BHLM, mask_B1LM)
+    # A type is no array, so an empty one carries it.
+    return weights_BHLM, (weights_BHLM, jnp.empty(0, scores_BHLM.dtype))
+
+
+def _weights_backward(kept, gradient_BHLM):
+    weights_BHLM, like = kept
+    product_BHLM = weights_BHLM * gradient_BHLM
+    mean_BHL1 = product_BHLM.sum(axis=-1, keepdims=True)
+    scores_BHLM = product_BHLM - weights_BHLM * mean_BHL1
+    return scores_BHLM.astype(like.dtype), None
+
+
+attention_weights.defvjp(_weights_forward, _weights_backward)
 
 
 def dot_scores(q_BLHK, k_BHMK):

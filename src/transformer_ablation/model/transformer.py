@@ -46,6 +46,16 @@ def follow(cache: DecodeCache, parent_BC) -> DecodeCache:
     return cache._replace(origin_BCT=origin_BCT)
 
 
+def project(x, matrix_VD):
+    """The product of hidden states [..., D] with the rows of a matrix, in float32."""
+    return jnp.einsum(
+        "...D,VD->...V",
+        x,
+        matrix_VD.astype(x.dtype),
+        preferred_element_type=jnp.float32,
+    )
+
+
 class Transformer(nn.Module):
     """``source`` and ``target`` are token ids ending in the end of sentence.
 
@@ -165,21 +175,29 @@ class Transformer(nn.Module):
         x_BTD, _ = self.decoder(x_BTD, self._layer_numbers(noise), context)
         return self.decoder_norm(x_BTD) if self.config.norm == "pre" else x_BTD
 
-    def logits(self, x_BLD):
-        """Scores of every piece [B, L, V] in float32 (section 3.4); no bias."""
+    def _factors(self, x_BLD):
+        """What ``project`` makes logits of: hidden states and a matrix."""
         if self.config.scale_logits:
             x_BLD = x_BLD * self.config.d_model**-0.5
-        matrix_VD = self._matrix("output").astype(x_BLD.dtype)
-        return jnp.einsum(
-            "BLD,VD->BLV", x_BLD, matrix_VD, preferred_element_type=jnp.float32
-        )
+        return x_BLD, self._matrix("output")
+
+    def logits(self, x_BLD):
+        """Scores of every piece [B, L, V] in float32 (section 3.4); no bias."""
+        return project(*self._factors(x_BLD))
+
+    def factors(
+        self, source_BS, target_BT, noise: Noise | None = None, packed: bool = False
+    ):
+        """The logits before their product: x [B, T, D] and the matrix [V, D]."""
+        memory_BSD = self.encode(source_BS, noise, packed)
+        x_BTD = self.decode(memory_BSD, source_BS, target_BT, noise, packed)
+        return self._factors(x_BTD)
 
     def __call__(
         self, source_BS, target_BT, noise: Noise | None = None, packed: bool = False
     ):
         """Logits [B, T, V] of each target token given those before it."""
-        memory_BSD = self.encode(source_BS, noise, packed)
-        return self.logits(self.decode(memory_BSD, source_BS, target_BT, noise, packed))
+        return project(*self.factors(source_BS, target_BT, noise, packed))
 
     def start_cache(self, source_BS, candidates: int, length: int) -> DecodeCache:
         """Encodes, and makes room for ``length`` positions of every candidate."""

@@ -13,6 +13,7 @@ from transformer_ablation.config import Config
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.train import optimizer as optimizers
 from transformer_ablation.train.loss import LossSums, loss_sums
+from transformer_ablation.train.projection import projected_sums
 from transformer_ablation.train.schedule import learning_rate
 
 INITIALISE, DROPOUT = 0, 1  # purposes of random numbers
@@ -112,17 +113,21 @@ def make_update(model: Any, config: Config) -> Callable:
             first_row,
             words,
         )
-        logits_BTV = model.apply(
-            {"params": params}, source_BS, target_BT, noise, packed
+        x_BTD, matrix_VD = model.apply(
+            {"params": params}, source_BS, target_BT, noise, packed, method="factors"
         )
-        found = loss_sums(
-            logits_BTV,
-            target_BT,
-            model.pad_id,
-            rates.label_smoothing,
-            smoothing.label_smoothing_convention,
-            smoothing.label_smoothing_entropy,
-        )
+
+        def sums_of(logits_NV, target_N):
+            return loss_sums(
+                logits_NV,
+                target_N,
+                model.pad_id,
+                rates.label_smoothing,
+                smoothing.label_smoothing_convention,
+                smoothing.label_smoothing_entropy,
+            )
+
+        found = projected_sums(sums_of, x_BTD, matrix_VD, target_BT, model.pad_id)
         return found.loss, found
 
     def accumulate(params, batch, words, rates):
