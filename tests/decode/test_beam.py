@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_ablation.decode.beam import BeamSettings, beam_search
+from transformer_ablation.decode.beam import NEVER, BeamSettings, beam_search, top_k
 from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK
 
 V = 7
@@ -415,3 +415,18 @@ def test_step_receives_the_begin_of_sentence_first(tables, spied):
     tokens = {int(position): tokens_BC for position, tokens_BC in steps}
     assert (tokens[0] == BOS).all()
     assert np.isin(tokens[1], WORDS).all()
+
+
+@pytest.mark.parametrize("size", [7, 64, 500, 1000, 8000])
+@pytest.mark.parametrize("count", [1, 8])
+@pytest.mark.parametrize("values", [3, 10**6])
+def test_top_k_is_that_of_numpy_also_among_equal_numbers(size, count, values):
+    """Of equal numbers the first; with three values nearly all are equal."""
+    count = min(count, size)
+    random = np.random.default_rng(size)
+    x_BCV = random.integers(0, values, (2, 3, size)).astype(np.float32)
+    x_BCV[0, 0, size // 2 :] = NEVER  # what may not be written is the last resort
+    found_BCK, index_BCK = top_k(jnp.asarray(x_BCV), count)
+    order_BCV = np.argsort(-x_BCV, axis=-1, kind="stable")[..., :count]
+    np.testing.assert_array_equal(index_BCK, order_BCV)
+    np.testing.assert_array_equal(found_BCK, np.take_along_axis(x_BCV, order_BCV, -1))

@@ -42,7 +42,7 @@ MASK_B1LM = np.array(
 generator = np.random.default_rng(0)
 SCORES_BHLM = generator.standard_normal((2, 4, 3, 5)).astype(np.float32) * 3
 Q_BLHK = generator.standard_normal((2, 3, 4, 7)).astype(np.float32)
-K_BHMK = generator.standard_normal((2, 4, 5, 7)).astype(np.float32)
+K_BHKM = generator.standard_normal((2, 4, 7, 5)).astype(np.float32)
 V_BHMU = generator.standard_normal((2, 4, 5, 11)).astype(np.float32)
 VECTOR_HK = generator.standard_normal((4, 7)).astype(np.float32)
 
@@ -119,20 +119,20 @@ def test_gradient_of_the_weights_is_the_softmaxs_and_zero_where_hidden():
 def test_scores_are_products_over_the_root_of_d_k():
     expected = np.zeros((2, 4, 3, 5))
     for b, h, q, m in np.ndindex(2, 4, 3, 5):
-        expected[b, h, q, m] = Q_BLHK[b, q, h].astype(float) @ K_BHMK[b, h, m]
+        expected[b, h, q, m] = Q_BLHK[b, q, h].astype(float) @ K_BHKM[b, h, :, m]
     atol = 1e-6 * np.abs(expected).max()
-    plain = dot_scores(Q_BLHK, K_BHMK)
+    plain = dot_scores(Q_BLHK, K_BHKM)
     np.testing.assert_allclose(plain, expected, rtol=1e-6, atol=atol)
-    scaled = scaled_dot_scores(Q_BLHK, K_BHMK)
+    scaled = scaled_dot_scores(Q_BLHK, K_BHKM)
     np.testing.assert_allclose(scaled, expected / 7**0.5, rtol=1e-6, atol=atol)
 
 
 def test_additive_scores_pass_a_tanh_and_each_heads_vector():
     expected = np.zeros((2, 4, 3, 5))
     for b, h, q, m in np.ndindex(2, 4, 3, 5):
-        hidden_K = np.tanh(Q_BLHK[b, q, h].astype(float) + K_BHMK[b, h, m])
+        hidden_K = np.tanh(Q_BLHK[b, q, h].astype(float) + K_BHKM[b, h, :, m])
         expected[b, h, q, m] = hidden_K @ VECTOR_HK[h]
-    found = additive_scores(jnp.asarray(Q_BLHK), jnp.asarray(K_BHMK), VECTOR_HK)
+    found = additive_scores(jnp.asarray(Q_BLHK), jnp.asarray(K_BHKM), VECTOR_HK)
     # A tanh in float32 errs by a few units in its last place.
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=3e-6)
 
@@ -153,10 +153,10 @@ def test_attention_as_a_soft_lookup():
     (1,0,0) has the products 1, 1, 0, 1. With the third hidden the weights are a third
     each, and the result is (18 + 20 + 19) / 3 = 19.
     """
-    k_BHMK = np.array([[[[1, 2, 0], [1, 2, 0], [0, 0, 2], [1, 4, 0]]]], np.float32)
+    k_MK = np.array([[1, 2, 0], [1, 2, 0], [0, 0, 2], [1, 4, 0]], np.float32)
     v_BHMU = np.array([[[[18], [20], [22], [19]]]], np.float32)
     q_BLHK = np.array([[[[1, 0, 0]]]], np.float32)
-    scores_BHLM = np.asarray(dot_scores(q_BLHK, k_BHMK))
+    scores_BHLM = np.asarray(dot_scores(q_BLHK, k_MK.T[None, None]))
     np.testing.assert_array_equal(scores_BHLM[0, 0, 0], [1, 1, 0, 1])
     hard_BHLM = attention_weights(scores_BHLM, scores_BHLM > 0)
     np.testing.assert_allclose(hard_BHLM[0, 0, 0], [1 / 3, 1 / 3, 0, 1 / 3], rtol=1e-6)

@@ -145,13 +145,16 @@ def test_step_equals_the_models_own_teacher_forcing(case):
 def test_step_reads_no_slot_that_is_not_the_candidates_past(case):
     """Rubbish in all slots of the past before the first step changes no bit."""
     generator = np.random.default_rng(8)
-    rubbish = {
-        name: jnp.asarray(100 * generator.standard_normal(leaf.shape), leaf.dtype)
-        for name, leaf in case.cache.layers.items()
-        if name in ("keys", "values")
-    }
-    assert len(rubbish) == 2
-    cache = case.cache._replace(layers={**case.cache.layers, **rubbish})
+
+    def rubbish(like):
+        return jnp.asarray(100 * generator.standard_normal(like.shape), like.dtype)
+
+    cache = case.cache._replace(
+        layers=tuple(
+            {**kept, "keys": rubbish(kept["keys"]), "values": rubbish(kept["values"])}
+            for kept in case.cache.layers
+        )
+    )
     logits_TBCV = decoded(case.step, case.params, cache)
     np.testing.assert_array_equal(logits_TBCV, case.logits_TBCV)
 
@@ -163,27 +166,38 @@ def test_step_neither_encodes_nor_projects_the_memory_again(case):
         name: jax.tree.map(lambda x: x * np.nan, part) if name in names else part
         for name, part in case.params.items()
     }
-    cross = dict(params["decoder"]["cross_attention"])
-    for name in ("key", "value"):
-        cross[name] = {"kernel": cross[name]["kernel"] * np.nan}
-    params["decoder"] = {**params["decoder"], "cross_attention": cross}
-    logits_TBCV = decoded(case.step, params, case.cache)
+
+    def without_memory(layer):
+        cross = dict(layer["cross_attention"])
+        for name in ("key", "value"):
+            cross[name] = {"kernel": cross[name]["kernel"] * np.nan}
+        return {**layer, "cross_attention": cross}
+
+    cache = case.cache._replace(
+        layers=tuple(
+            {**kept, "params": without_memory(kept["params"])}
+            for kept in case.cache.layers
+        )
+    )
+    logits_TBCV = decoded(case.step, params, cache)
     np.testing.assert_array_equal(logits_TBCV, case.logits_TBCV)
 
 
 def test_cache_has_room_for_every_candidate_and_position():
-    """[N, B, H, T * C or S, K or U], and 36 small integers of origin."""
+    """Slots T * C and memory S for each layer, and 36 small integers of origin."""
     module = small_module(num_layers=4)
     variables = {"params": random_parameters(module)}
     cache = jax.eval_shape(
         lambda: module.apply(variables, SOURCE, 3, 6, method=module.start_cache)
     )
-    assert {name: leaf.shape for name, leaf in cache.layers.items()} == {
-        "keys": (4, 2, 2, 18, 7),
-        "values": (4, 2, 2, 18, 5),
-        "memory_keys": (4, 2, 2, 5, 7),
-        "memory_values": (4, 2, 2, 5, 5),
-    }
+    assert len(cache.layers) == 4
+    for kept in cache.layers:
+        assert {n: leaf.shape for n, leaf in kept.items() if n != "params"} == {
+            "keys": (2, 2, 7, 18),
+            "values": (2, 2, 18, 5),
+            "memory_keys": (2, 2, 7, 5),
+            "memory_values": (2, 2, 5, 5),
+        }
     assert cache.origin_BCT.shape == (2, 3, 6)
 
 

@@ -25,7 +25,9 @@ def test_attention_with_padding():
     q_BLHK, k_BHMK, v_BHMU = draw(2, 5, 3, 8), draw(2, 3, 7, 8), draw(2, 3, 7, 6)
     mask_B1LM = np.ones((2, 1, 5, 7), bool)
     mask_B1LM[1, :, :, 4:] = False
-    weights_BHLM = attention_weights(scaled_dot_scores(q_BLHK, k_BHMK), mask_B1LM)
+    weights_BHLM = attention_weights(
+        scaled_dot_scores(q_BLHK, k_BHMK.swapaxes(2, 3)), mask_B1LM
+    )
     ours_BLHU = np.asarray(weighted_sum(weights_BHLM, v_BHMU))
     theirs_BHLU = torch.nn.functional.scaled_dot_product_attention(
         torch.tensor(q_BLHK).transpose(1, 2),

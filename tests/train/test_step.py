@@ -1,7 +1,6 @@
 """The update of a real model: one whatever the devices, random by (seed, update)."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 

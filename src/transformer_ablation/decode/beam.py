@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from transformer_ablation.decode.length_penalty import (
@@ -26,6 +27,7 @@ from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK
 NEVER = -1e30
 # What a decoder may not write: it is not part of any text.
 FORBIDDEN = (PAD, UNK, BOS)
+_GROUP = 32
 
 StepFunction = Callable[[Any, jax.Array, jax.Array], tuple[jax.Array, Any]]
 
@@ -94,8 +96,7 @@ def beam_search(
 
     def body(state: _State) -> _State:
         logits_BCV, cache = step(state.cache, state.last_BC, state.position)
-        log_BCV = state.log_BC[:, :, None] + _log_probabilities(logits_BCV)
-        state = _advance(state._replace(cache=cache), log_BCV, reorder, settings)
+        state = _advance(state._replace(cache=cache), logits_BCV, reorder, settings)
         state = _cut_at_cap(state, cap_B, settings)
         return _close_decided(state, cap_B, settings)
 
@@ -121,18 +122,14 @@ def _start(cache: Any, cap_B: jax.Array, settings: BeamSettings) -> _State:
     )
 
 
-def _log_probabilities(logits_BCV: jax.Array) -> jax.Array:
-    """log p of every next token, and never for what may not be written."""
-    log_BCV = jax.nn.log_softmax(logits_BCV.astype(jnp.float32), axis=-1)
-    return log_BCV.at[:, :, jnp.array(FORBIDDEN)].set(NEVER)
-
-
 def _advance(
-    state: _State, log_BCV: jax.Array, reorder: Callable, settings: BeamSettings
+    state: _State, logits_BCV: jax.Array, reorder: Callable, settings: BeamSettings
 ) -> _State:
     """One token further: some hypotheses finish, the best others live on."""
     beam = settings.beam_size
-    log_BK, parent_BK, token_BK = _best_continuations(log_BCV, 2 * beam)
+    log_BK, parent_BK, token_BK = _best_continuations(
+        logits_BCV, state.log_BC, 2 * beam
+    )
     length = state.position + 1
     ends_BK = token_BK == EOS
     tokens_BKT = _gather(state.tokens_BCT, parent_BK)
@@ -155,18 +152,48 @@ def _advance(
     )
 
 
-def _best_continuations(log_BCV: jax.Array, count: int):
+def _best_continuations(logits_BCV: jax.Array, log_BC: jax.Array, count: int):
     """The best ``count`` of all C*V continuations: log p, parent, token.
 
-    The best of each candidate are found first, so only they are sorted together.
+    ``log_BC`` are the log-probabilities of the candidates so far. The best of each
+    candidate are found first, so only they are normalised and sorted together.
     """
-    batch, candidates, size = log_BCV.shape
-    per_candidate = min(count, size)
-    best_BCK, token_BCK = lax.top_k(log_BCV, per_candidate)
-    flat = (batch, candidates * per_candidate)
+    batch, candidates, size = logits_BCV.shape
+    logits_BCV = logits_BCV.astype(jnp.float32)
+    forbidden_11V = np.isin(np.arange(size), FORBIDDEN)[None, None]
+    allowed_BCV = jnp.where(forbidden_11V, NEVER, logits_BCV)
+    logit_BCK, token_BCK = top_k(allowed_BCV, min(count, size))
+    normaliser_BC1 = jax.nn.logsumexp(logits_BCV, axis=-1, keepdims=True)
+    best_BCK = log_BC[..., None] + jnp.maximum(logit_BCK - normaliser_BC1, NEVER)
+    flat = (batch, candidates * best_BCK.shape[-1])
     log_BK, index_BK = lax.top_k(best_BCK.reshape(flat), min(count, flat[1]))
     token_BK = _gather(token_BCK.reshape(flat), index_BK)
-    return log_BK, index_BK // per_candidate, token_BK.astype(jnp.int32)
+    return log_BK, index_BK // best_BCK.shape[-1], token_BK.astype(jnp.int32)
+
+
+def top_k(x_BCV: jax.Array, count: int):
+    """``lax.top_k``, for a long last axis in two steps.
+
+    The best ``count`` stand in those ``count`` groups that have the largest maxima;
+    of equal numbers the first come first, so groups keep their order.
+    """
+    *shape, size = x_BCV.shape
+    groups = -(-size // _GROUP)
+    if groups <= 2 * count:
+        return lax.top_k(x_BCV, count)
+    added = [(0, 0)] * len(shape) + [(0, groups * _GROUP - size)]
+    x_BCGN = jnp.pad(x_BCV, added, constant_values=-jnp.inf)
+    x_BCGN = x_BCGN.reshape(*shape, groups, _GROUP)
+    _, group_BCK = lax.top_k(x_BCGN.max(axis=-1), count)
+    group_BCK1 = jnp.sort(group_BCK, axis=-1)[..., None]
+    few_BCKN = jnp.take_along_axis(x_BCGN, group_BCK1, axis=-2)
+    index_BCKN = group_BCK1 * _GROUP + jnp.arange(_GROUP).reshape(
+        (1,) * (len(shape) + 1) + (_GROUP,)
+    )
+    best_BCK, place_BCK = lax.top_k(few_BCKN.reshape(*shape, -1), count)
+    return best_BCK, jnp.take_along_axis(
+        index_BCKN.reshape(*shape, -1), place_BCK, axis=-1
+    )
 
 
 def _merge(

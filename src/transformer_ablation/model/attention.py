@@ -91,26 +91,29 @@ def _weights_backward(kept, gradient_BHLM):
 attention_weights.defvjp(_weights_forward, _weights_backward)
 
 
-def dot_scores(q_BLHK, k_BHMK):
+def dot_scores(q_BLHK, k_BHKM):
     """Products of every query with every key: [B, H, L, M]."""
-    return jnp.einsum("BLHK,BHMK->BHLM", q_BLHK, k_BHMK)
+    return jnp.einsum("BLHK,BHKM->BHLM", q_BLHK, k_BHKM)
 
 
-def scaled_dot_scores(q_BLHK, k_BHMK):
+def scaled_dot_scores(q_BLHK, k_BHKM):
     """Products divided by sqrt(d_k) (section 3.2.1, eq. 1): [B, H, L, M]."""
-    return dot_scores(q_BLHK * q_BLHK.shape[-1] ** -0.5, k_BHMK)
+    return dot_scores(q_BLHK * q_BLHK.shape[-1] ** -0.5, k_BHKM)
 
 
-def additive_scores(q_BLHK, k_BHMK, vector_HK):
+def additive_scores(q_BLHK, k_BHKM, vector_HK):
     """v . tanh(q + k) of every query with every key (Bahdanau et al. 2015)."""
     q_BHL1K = jnp.moveaxis(q_BLHK, 1, 2)[:, :, :, None]
-    hidden_BHLMK = jnp.tanh(q_BHL1K + k_BHMK[:, :, None])
+    k_BH1MK = jnp.swapaxes(k_BHKM, 2, 3)[:, :, None]
+    hidden_BHLMK = jnp.tanh(q_BHL1K + k_BH1MK)
     return jnp.einsum("BHLMK,HK->BHLM", hidden_BHLMK, vector_HK)
 
 
 def weighted_sum(weights_BHLM, v_BHMU):
     """The values averaged with the weights: [B, L, H, U]."""
-    return jnp.einsum("BHLM,BHMU->BLHU", weights_BHLM.astype(v_BHMU.dtype), v_BHMU)
+    # In this order the product needs no copy of the values.
+    heads_BHLU = weights_BHLM.astype(v_BHMU.dtype) @ v_BHMU
+    return jnp.moveaxis(heads_BHLU, 1, 2)
 
 
 class MultiHeadAttention(nn.Module):
@@ -142,22 +145,22 @@ class MultiHeadAttention(nn.Module):
             )
 
     def keys_values(self, memory_BMD):
-        """Keys [B, H, M, K] and values [B, H, M, U] of a memory."""
+        """Keys [B, H, K, M] and values [B, H, M, U] of a memory, as products want."""
         shape = (*memory_BMD.shape[:2], self.config.num_heads)
         k_BMHK = self.key(memory_BMD).reshape(*shape, self.config.d_k)
         v_BMHU = self.value(memory_BMD).reshape(*shape, self.config.d_v)
-        return jnp.moveaxis(k_BMHK, 1, 2), jnp.moveaxis(v_BMHU, 1, 2)
+        return jnp.moveaxis(k_BMHK, 1, 3), jnp.moveaxis(v_BMHU, 1, 2)
 
-    def scores(self, q_BLHK, k_BHMK):
+    def scores(self, q_BLHK, k_BHKM):
         """The compatibility of queries and keys: [B, H, L, M]."""
         if self.config.compatibility == "additive":
             vector_HK = self.vector.astype(q_BLHK.dtype)
-            return additive_scores(q_BLHK, k_BHMK, vector_HK)
+            return additive_scores(q_BLHK, k_BHKM, vector_HK)
         if self.config.compatibility == "dot":
-            return dot_scores(q_BLHK, k_BHMK)
-        return scaled_dot_scores(q_BLHK, k_BHMK)
+            return dot_scores(q_BLHK, k_BHKM)
+        return scaled_dot_scores(q_BLHK, k_BHKM)
 
-    def attend(self, x_BLD, k_BHMK, v_BHMU, mask_B1LM, noise: Noise | None = None):
+    def attend(self, x_BLD, k_BHKM, v_BHMU, mask_B1LM, noise: Noise | None = None):
         """Each position of ``x_BLD`` gathers from the keys and values: [B, L, D].
 
         The weights are sown as ``attention/weights`` for whoever asks for them.
@@ -165,7 +168,7 @@ class MultiHeadAttention(nn.Module):
         batch, length, _ = x_BLD.shape
         heads = self.config.num_heads
         q_BLHK = self.query(x_BLD).reshape(batch, length, heads, self.config.d_k)
-        weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHMK), mask_B1LM)
+        weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHKM), mask_B1LM)
         self.sow("attention", "weights", weights_BHLM)
         if noise is not None and noise.attention_rate is not None:
             weights_BHLM = noise.drop(weights_BHLM, noise.attention_rate, self.path)
@@ -174,5 +177,5 @@ class MultiHeadAttention(nn.Module):
 
     def __call__(self, x_BLD, memory_BMD, mask_B1LM, noise: Any = None):
         """Attention from ``x_BLD`` to ``memory_BMD``: [B, L, D]."""
-        k_BHMK, v_BHMU = self.keys_values(memory_BMD)
-        return self.attend(x_BLD, k_BHMK, v_BHMU, mask_B1LM, noise)
+        k_BHKM, v_BHMU = self.keys_values(memory_BMD)
+        return self.attend(x_BLD, k_BHKM, v_BHMU, mask_B1LM, noise)

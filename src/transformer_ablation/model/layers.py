@@ -97,7 +97,7 @@ class DecoderLayer(nn.Module):
         return carry, {"memory_keys": keys, "memory_values": values}
 
     def step(self, x_BCD, cache: dict, context: DecoderContext):
-        """One position of C candidates a sentence: [B, C, D].
+        """One position of C candidates a sentence: [B, C, D], and the new past.
 
         The keys and values of position p of candidate c are kept in slot
         p * C + c; the mask says which slots are a candidate's own past.
@@ -105,10 +105,14 @@ class DecoderLayer(nn.Module):
         past = {}
 
         def attend_to_past(y_BCD):
-            k_BHCK, v_BHCU = self.self_attention.keys_values(y_BCD)
-            at = (0, 0, context.position * y_BCD.shape[1], 0)
-            past["keys"] = lax.dynamic_update_slice(cache["keys"], k_BHCK, at)
-            past["values"] = lax.dynamic_update_slice(cache["values"], v_BHCU, at)
+            k_BHKC, v_BHCU = self.self_attention.keys_values(y_BCD)
+            slot = context.position * y_BCD.shape[1]
+            past["keys"] = lax.dynamic_update_slice(
+                cache["keys"], k_BHKC, (0, 0, 0, slot)
+            )
+            past["values"] = lax.dynamic_update_slice(
+                cache["values"], v_BHCU, (0, 0, slot, 0)
+            )
             return self.self_attention.attend(
                 y_BCD, past["keys"], past["values"], context.self_mask_B1LM
             )
@@ -124,7 +128,7 @@ class DecoderLayer(nn.Module):
         x_BCD = self.self_attention_residual(x_BCD, attend_to_past, None)
         x_BCD = self.cross_attention_residual(x_BCD, attend_to_memory, None)
         x_BCD = self.feed_forward_residual(x_BCD, self.feed_forward, None)
-        return x_BCD, {**cache, **past}
+        return x_BCD, past
 
 
 # So few layers are written out: a loop over them costs more time than it saves.
@@ -149,10 +153,9 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
 
 
 def empty_past(config: ModelConfig, batch: int, slots: int) -> dict:
-    """Zeroed self-attention caches of all layers: [N, B, H, slots, K or U]."""
-    shape = (config.num_layers, batch, config.num_heads, slots)
+    """The zeroed self-attention cache of a layer, as ``keys_values`` gives it."""
     dtype = jnp.dtype(config.dtype)
     return {
-        "keys": jnp.zeros((*shape, config.d_k), dtype),
-        "values": jnp.zeros((*shape, config.d_v), dtype),
+        "keys": jnp.zeros((batch, config.num_heads, config.d_k, slots), dtype),
+        "values": jnp.zeros((batch, config.num_heads, slots, config.d_v), dtype),
     }

@@ -29,13 +29,14 @@ from transformer_ablation.model.sublayer import layer_norm
 class DecodeCache(NamedTuple):
     """The state of cached decoding of C candidates a sentence.
 
-    ``layers`` hold keys and values of the memory and of the past, [N, B, H, S or
-    T*C, K or U]. The past is never moved: ``origin_BCT`` says for each
-    candidate whose slot holds its position t, so following a beam is a gather
-    of these small integers alone.
+    Each of ``layers`` holds keys [B, H, K, S or T*C] and values [B, H, S or T*C, U] of
+    the memory and of the past, and the parameters of the layer, which are taken apart
+    here once and not at every step. The past is never moved: ``origin_BCT`` says for
+    each candidate whose slot holds its position t, so following a beam is a gather of
+    these small integers alone.
     """
 
-    layers: dict
+    layers: tuple[dict, ...]
     origin_BCT: jax.Array
     memory_mask_B11S: jax.Array
 
@@ -84,7 +85,7 @@ class Transformer(nn.Module):
         self.source_positions = Positions(config)
         self.target_positions = Positions(config)
         self.encoder = stack(EncoderLayer, config, ["__call__"])
-        self.decoder = stack(DecoderLayer, config, ["__call__", "start", "step"])
+        self.decoder = stack(DecoderLayer, config, ["__call__", "start"])
         if config.norm == "pre":
             self.encoder_norm = layer_norm(config)
             self.decoder_norm = layer_norm(config)
@@ -206,8 +207,12 @@ class Transformer(nn.Module):
         _, memory = self.decoder.start(jnp.zeros(()), None, context)
         batch = source_BS.shape[0]
         past = empty_past(self.config, batch, length * candidates)
+        stacked = {"params": self.decoder.variables["params"], **memory}
         return DecodeCache(
-            layers={**past, **memory},
+            layers=tuple(
+                {**jax.tree.map(lambda x, n=n: x[n], stacked), **past}
+                for n in range(self.config.num_layers)
+            ),
             origin_BCT=jnp.zeros((batch, candidates, length), jnp.int32),
             memory_mask_B11S=padding_mask(source_BS, self.pad_id),
         )
@@ -232,8 +237,12 @@ class Transformer(nn.Module):
             noise=None,
             position=position,
         )
-        x_BCD, layers = self.decoder.step(x_BCD, cache.layers, context)
+        layer, layers = DecoderLayer(self.config, parent=None), []
+        for kept in cache.layers:
+            variables = {"params": kept["params"]}
+            x_BCD, past = layer.apply(variables, x_BCD, kept, context, method="step")
+            layers.append({**kept, **past})
         if self.config.norm == "pre":
             x_BCD = self.decoder_norm(x_BCD)
-        cache = cache._replace(layers=layers, origin_BCT=origin_BCT)
+        cache = cache._replace(layers=tuple(layers), origin_BCT=origin_BCT)
         return self.logits(x_BCD), cache
