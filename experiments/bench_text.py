@@ -6,10 +6,7 @@ from typing import Any
 from transformer_ablation.sweep.plan import size
 
 SIDES = ("source", "target")
-ADVICE = (
-    "Quartiles stand in brackets. Other work on the machine shows in them and can move "
-    "the medians: compare figures of one run, or of an idle machine."
-)
+ADVICE = "In brackets: quartiles. Other work on the machine moves them, and medians."
 
 
 def as_text(found: Mapping[str, Any]) -> str:

@@ -89,16 +89,15 @@ def best_seconds(call: Callable[[int], None], seconds: float, clock: Clock) -> f
 def _call(product: Product, dtype: str, devices: int) -> Callable[[int], None]:
     """``call(rounds)``: forth and back on all devices; returns when it is done."""
     random = np.random.default_rng(0)
-
-    def draw(*shape: int) -> Any:
-        # Scaled so that no number grows or vanishes, however often they are used.
-        numbers = random.standard_normal(shape, np.float32) * shape[-2] ** -0.5
-        return jnp.asarray(numbers, dtype)
-
     rows = product.tokens // devices
-    x_GTD = np.asarray(draw(devices, rows, product.inner))
+    x_GTD = random.standard_normal((devices, rows, product.inner), np.float32)
+    # Orthogonal, so that no number grows or vanishes, however often they are used.
+    long, short = sorted((product.inner, product.outer), reverse=True)
+    forth, _ = np.linalg.qr(random.standard_normal((long, short), np.float32))
+    forth = forth if product.inner == long else forth.T
+    x_GTD = np.asarray(jnp.asarray(x_GTD, dtype))
     matrices = parallel.replicate(
-        (draw(product.inner, product.outer), draw(product.outer, product.inner))
+        (jnp.asarray(forth, dtype), jnp.asarray(forth.T, dtype))
     )
 
     def forth_and_back(state: Any, x_TD: Any, matrices: Any, rounds: Any) -> Any:
