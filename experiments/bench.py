@@ -18,7 +18,7 @@ from transformer_ablation.sweep.file import SweepFile
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the measurement."""
-    text = "names of rows, with commas; the first of the file by default"
+    text = "names of rows, with commas; base by default"
     flags.DEFINE_list("rows", None, text, flag_values=values)
     text = "for each measurement, at least; three repeats are made in any case"
     flags.DEFINE_float("seconds", 3.0, text, flag_values=values)
@@ -32,7 +32,9 @@ def define(values: flags.FlagValues) -> None:
 
 def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     """Measure the rows and print what they cost."""
-    chosen = rows.select(sweep_file.rows, options.rows or [sweep_file.rows[0].name])
+    names = [row.name for row in sweep_file.rows]
+    usual = "base" if "base" in names else names[0]
+    chosen = rows.select(sweep_file.rows, options.rows or [usual])
     expanded = rows.expand(sweep_file.base, chosen)
     check(options, expanded)
     found = measure(options, sweep_file, expanded)

@@ -16,6 +16,7 @@ from transformer_ablation.export import marian
 from transformer_ablation.vocabulary import PAD
 
 LEARNING_RATE = 2e-4
+SHORT = 0.2  # seconds
 # Sides of one batch: ids [rows, longest], PAD behind.
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -78,8 +79,8 @@ def _padded(pairs: TokenizedSplit, part: np.ndarray) -> Pairs:
 def serve(connection: Any, job: Job) -> None:
     """Answers orders ``(name, *arguments)`` until the other side closes.
 
-    An answer is (result, CPU seconds spent since the last answer over the seconds
-    waited); an exception is answered by itself.
+    An answer is (result, share of a core used since the last answer); an exception
+    is the result of the order that raised it.
     """
     worker: Worker | None = None
     waiting, cpu = time.perf_counter(), time.process_time()
@@ -88,7 +89,7 @@ def serve(connection: Any, job: Job) -> None:
             name, *arguments = connection.recv()
         except EOFError:
             return
-        idle = (time.process_time() - cpu) / max(time.perf_counter() - waiting, 1e-9)
+        idle = core_share(time.perf_counter() - waiting, time.process_time() - cpu)
         try:
             worker = worker or Worker(job)
             answer = getattr(worker, name)(*arguments), idle
@@ -96,6 +97,11 @@ def serve(connection: Any, job: Job) -> None:
             answer = RuntimeError(f"{type(error).__name__}: {error}"), idle
         waiting, cpu = time.perf_counter(), time.process_time()
         connection.send(answer)
+
+
+def core_share(seconds: float, cpu_seconds: float) -> float:
+    """CPU seconds a second; 0 for a wait too short to tell of its sleep."""
+    return cpu_seconds / seconds if seconds > SHORT else 0.0
 
 
 class Worker:

@@ -49,7 +49,7 @@ class Peer:
             ) from error
         if isinstance(answer, Exception):
             raise PeerError(f"the peer failed: {answer}")
-        own = (time.process_time() - cpu) / max(time.perf_counter() - start, 1e-9)
+        own = marian.core_share(time.perf_counter() - start, time.process_time() - cpu)
         self.idle, self.our_idle = max(self.idle, idle), max(self.our_idle, own)
         return answer
 
