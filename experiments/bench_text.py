@@ -79,12 +79,11 @@ def _rates(each: Mapping[str, Any]) -> list[str]:
 
 def _products(row: Mapping[str, Any]) -> str:
     each = [
-        f"{p['name']} ({p['tokens']}x{p['inner']}x{p['outer']}) "
-        f"{p['flops_per_second'] / 1e9:,.0f}"
+        f"{p['tokens']}x{p['inner']}x{p['outer']} {p['flops_per_second'] / 1e9:,.0f}"
         for p in row["products"]
     ]
     best = row["ceiling_flops_per_second"] / 1e9
-    return f"{best:,.0f} GFLOP/s, the fastest of {', '.join(each)}"
+    return f"{best:,.0f} GFLOP/s, the fastest product of {', '.join(each)}"
 
 
 def _peers(peers: Mapping[str, Any] | None) -> dict[str, str]:

@@ -38,6 +38,7 @@ def run(tmp_path_factory):
                 f"--cache={folder / 'cache'}",
                 "--seconds=0.001",
                 "--config.data.length_buckets=2",
+                "--config.data.tokens_per_batch=64",
                 *more,
             ],
         )

@@ -16,10 +16,9 @@ from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.ragged import TokenizedSplit
 
 TURNS = 5
-# The pairs of so many of our updates are what both sides train on, and so many
-# batches of validation sentences what both translate.
+# The pairs of so many of our updates are what both sides train on; both translate one
+# batch of validation sentences.
 UPDATES = 64
-DECODE_BATCHES = 2
 
 
 class Comparison(NamedTuple):
@@ -72,9 +71,8 @@ class Ours:
         numbers = [batches.indices(update) for update in range(count)]
         self._pairs = train.take(np.concatenate(numbers))
         self._search = decoding.Search(model, config.decode)
-        split = decoding.some_sentences(
-            validation, DECODE_BATCHES * config.decode.sentences_per_batch
-        )
+        rows = config.decode.sentences_per_batch
+        split = decoding.some_sentences(validation, rows)
         self._sources = decoding.decode_batches(model, config.decode, split)
         self.sentences = len(split)
         # Also within what the search allows for the shortest source.
