@@ -73,7 +73,7 @@ def measure(
     parallel.use_all_cores()
     if options.peers:
         bench_peers.check_device()
-    start = time.monotonic()
+    start, before = time.monotonic(), machine.describe()
     with parallel.without_compilation_cache():
         measured = [
             bench_row.measure(
@@ -91,7 +91,7 @@ def measure(
         "results_version": RESULTS_VERSION,
         "packages": sweep_record.packages(),
         "commit": run_record.commit(),
-        "machine": machine.describe(),
+        "machine": before,
         "device": parallel.device_description(),
         "environment": machine.environment(),
         "seconds_per_measurement": options.seconds,

@@ -16,7 +16,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     chosen = [f"{k}={v}" for k, v in found["environment"].items() if v is not None]
     lines = [
         f"{found['date']}: {device['count']} {device['platform']} devices, "
-        f"{machine['cores']} cores of {machine['processor']}, {versions}",
+        f"{machine['cores']} cores of {machine['processor']}, {versions}, "
+        f"load {machine['load'][0]:.1f} at the start",
         f"environment: {' '.join(chosen) or 'nothing that matters is set'}",
     ]
     for row in found["rows"]:

@@ -9,7 +9,7 @@ import numpy as np
 from transformer_ablation import parallel
 from transformer_ablation.benchmark import decoding, machine, marian
 from transformer_ablation.benchmark.peer import Peer
-from transformer_ablation.benchmark.timing import Spread, ratios, spread, timed
+from transformer_ablation.benchmark.timing import Spread, ratios, repeat, spread, timed
 from transformer_ablation.benchmark.updates import Updater
 from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
@@ -125,8 +125,7 @@ def compare_training(ours: Ours, theirs: Peer, seconds: float) -> Comparison:
         tokens, spent = theirs.ask("updates", count)
         return tokens / spent
 
-    peer(2)  # warm
-    each = timed(lambda: ours.updates(1)), timed(lambda: peer(1))
+    each = [_least(ours.updates), _least(peer)]
     return in_turns(ours.updates, peer, per_turn(seconds, *each))
 
 
@@ -137,7 +136,10 @@ def compare_search(ours: Ours, theirs: Peer, seconds: float) -> Comparison:
         spent = sum(theirs.ask("search", ours.length) for _ in range(count))
         return count * ours.sentences / spent
 
-    peer(1)
-    ours.searches(1)  # compiles
-    each = timed(lambda: ours.searches(1)), timed(lambda: peer(1))
+    each = [_least(ours.searches), _least(peer)]
     return in_turns(ours.searches, peer, per_turn(seconds, *each))
+
+
+def _least(call: Callable[[int], float]) -> float:
+    """The shortest of a few calls; the first, which may compile, is one of them."""
+    return min(repeat(lambda: call(1), 0.0))

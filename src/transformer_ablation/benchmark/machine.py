@@ -16,13 +16,13 @@ ENVIRONMENT = (
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores of this process, memory in bytes, system, load."""
+    """Processor, cores of this process, memory in bytes, system, load just now."""
     return {
         "processor": processor(),
         "cores": cores(),
         "memory_bytes": memory_bytes(),
         "system": platform.platform(),
-        "load": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "load": list(os.getloadavg()),
     }
 
 
