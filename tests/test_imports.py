@@ -21,6 +21,17 @@ PACKAGES = {
     "sweep": {"config"},
     "report": {"config"},
     "export": {"config", "vocabulary"},
+    "benchmark": {
+        "config",
+        "data",
+        "decode",
+        "evaluate",
+        "export",
+        "model",
+        "parallel",
+        "train",
+        "vocabulary",
+    },
 }
 WITHOUT_JAX = ("sweep", "report")
 # JAX, and what is built on it.
@@ -183,6 +194,16 @@ def test_planning_and_tables_load_no_jax_through_others(package):
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "[]"
+
+
+def test_process_of_a_peer_loads_no_jax():
+    """Two libraries' threads in one process would take each other's cores."""
+    modules = [f"{LIBRARY}.benchmark.marian", "experiments.bench"]
+    program = f"import {', '.join(modules)}, sys; "
+    program += f"print(sorted({JAX_STACK!r} & set(sys.modules)))"
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout.strip(), result.stderr) == ("[]", "")
 
 
 def test_nothing_is_pickled():

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax import lax
+from jax.experimental.compilation_cache import compilation_cache
 
 AXIS = "devices"
 # Batches have rows in multiples of 8, so more devices would only hold padding.
@@ -110,6 +111,20 @@ def use_compilation_cache(folder: Path) -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@contextlib.contextmanager
+def without_compilation_cache() -> Iterator[None]:
+    """Inside it every program is compiled here, whatever earlier processes kept."""
+    name = "jax_enable_compilation_cache"
+    before = getattr(jax.config, name)
+    jax.config.update(name, False)
+    compilation_cache.reset_cache()  # JAX decides once whether it uses the folder
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
+        compilation_cache.reset_cache()
 
 
 def forget_programs() -> None:

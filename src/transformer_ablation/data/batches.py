@@ -101,6 +101,11 @@ class TrainBatches:
         return [shape for shape, n in self._counted() if n]
 
     @property
+    def updates_by_shape(self) -> dict[Shape, int]:
+        """How many batches of an epoch have each of the shapes in use."""
+        return {shape: n for shape, n in self._counted() if n}
+
+    @property
     def updates_per_epoch(self) -> int:
         """Batches that hold every pair once."""
         return sum(self._rows.counts)

@@ -27,12 +27,8 @@ class ExportError(ValueError):
     """A run that the format cannot express."""
 
 
-def check(model: ModelConfig) -> None:
-    """Refuses what a Marian model cannot be.
-
-    Raises:
-      ExportError: one line a field, with what it would have to be.
-    """
+def differences(model: ModelConfig) -> dict[str, str]:
+    """Fields that a Marian model cannot have as they are, and what they must be."""
     size = model.d_model / model.num_heads
     needed: dict[str, tuple[bool, str]] = {
         "architecture": (model.architecture == "transformer", "transformer"),
@@ -51,11 +47,19 @@ def check(model: ModelConfig) -> None:
             f"at most {LAYER_NORM_EPSILON:g}",
         ),
     }
+    return {name: wanted for name, (fits, wanted) in needed.items() if not fits}
+
+
+def check(model: ModelConfig) -> None:
+    """Refuses what a Marian model cannot be.
+
+    Raises:
+      ExportError: one line a field, with what it would have to be.
+    """
     faults = [
         f"model.{name}: {getattr(model, name)!r} cannot be said in the format marian; "
         f"it would have to be {wanted}"
-        for name, (fits, wanted) in needed.items()
-        if not fits
+        for name, wanted in differences(model).items()
     ]
     if faults:
         raise ExportError("\n".join(faults))
