@@ -7,6 +7,7 @@ from typing import Any
 from absl import flags
 
 from experiments import command, decoding_flags, loading, shared_flags
+from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.report import record
 
@@ -84,7 +85,9 @@ def _score(
     )
     folder = run.directory / "translations"
     name = f"update{trained.steps[-1]}-{settings}"
-    entries = scoring.score(scored, names, lambda n: folder / f"{n}.{name}.txt")
+    entries = scoring.score(
+        scored, names, lambda n: folder / f"{n}.{name}.txt", lambda e: tell(e["phase"])
+    )
     return entries or []
 
 

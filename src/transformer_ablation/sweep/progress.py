@@ -139,10 +139,10 @@ class Reporter:
 
     def _worth_a_line(self, phase: str | None) -> bool:
         """The first of a phase of the run, or one after a while of silence."""
-        new = phase is not None and phase not in self.phases
-        if new:
+        if phase is not None and phase not in self.phases:
             self.phases.add(phase)
-        return new or self.now() - self.spoken >= self.every_seconds
+            return True
+        return self.now() - self.spoken >= self.every_seconds
 
     def run_ended(self, run: Run, status: str, seconds: float) -> None:
         self.clock.run_ended(status == "finished")
