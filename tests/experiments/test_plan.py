@@ -94,6 +94,13 @@ def test_plan_takes_a_rate(capsys):
         (sweep.COMMAND, ["--workdir=w", "--jobs=2"], "--jobs=2: not available yet"),
         (sweep.COMMAND, ["--workdir=w", "--rows=bse"], "unknown row 'bse'; did you"),
         (
+            plan.COMMAND,
+            ["--config.model.num_heads=5", "--rows=A_h16"],
+            "row A_h16: 10 heads, where model.num_heads = 5: 1/10 of "
+            "model.d_model = 64 is not a whole number; make it a multiple of 10, or "
+            "leave the row out with --rows",
+        ),
+        (
             sweep.COMMAND,
             ["--workdir=w", "--config.model.num_layers=4"],
             "row C_N2: a third of model.num_layers = 4",
