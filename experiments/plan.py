@@ -17,6 +17,9 @@ from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import plan, rows, runs
 from transformer_ablation.sweep.file import SweepFile
 
+# What presets are compared over where no --config says.
+PRESET_BASE = "configs/base.py"
+
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the plan."""
@@ -25,7 +28,7 @@ def define(values: flags.FlagValues) -> None:
     rate = plan.DEFAULT_FLOPS_PER_SECOND
     text = "operations a second that the times assume, sustained"
     flags.DEFINE_float("flops_per_second", rate, text, 1.0, flag_values=values)
-    text = "print only where these presets differ, with commas"
+    text = f"print only where these presets differ, with commas; over {PRESET_BASE}"
     flags.DEFINE_list("compare_presets", None, text, flag_values=values)
     shared_flags.define_format(values)
 
@@ -90,13 +93,14 @@ COMMAND = command.Command(
         "python -m experiments.plan --config=configs/table3.py:grammar",
         "python -m experiments.plan --config=configs/table3.py:wmt14 --seeds=0,1,2",
         "python -m experiments.plan --config=configs/table3.py --format=json",
-        "python -m experiments.plan --config=configs/base.py "
+        "python -m experiments.plan "
         "--compare_presets=paper,tensor2tensor_2017_06,tensor2tensor_later",
     ),
     define=define,
     body=body,
     takes_config=True,
 )
+    config=lambda options: PRESET_BASE if options.compare_presets else None,
 
 if __name__ == "__main__":
     command.main(COMMAND)

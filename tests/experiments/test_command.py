@@ -297,7 +297,9 @@ def test_help_shows_examples_that_parse(load, capsys, found):
         accepting = configured(lambda options, file: 0)
         values = flags.FlagValues()
         found.define(values)
-        accepting = command.Command("t", "", (), found.define, accepting.body, True)
+        accepting = command.Command(
+            "t", "", (), found.define, accepting.body, True, found.config
+        )
         assert command.run(accepting, arguments) == 0, example
 
 
