@@ -392,6 +392,23 @@ def test_scoring_is_not_forgotten_after_the_last_update(clock):
     assert clock.sweep_left(None) == 6.0 + 10.0
 
 
+def test_what_an_earlier_process_did_is_no_work_of_this_one(make):
+    """Half of the steps in 10 s: a whole run takes 20 s, and two are to come.
+
+    Once it has ended it says nothing of them: it was compiled and scored as a whole.
+    """
+    now, todo = [0.0], make()
+    clock = Clock(lambda run: 1.0, lambda: now[0])
+    clock.start(todo)
+    clock.run_started(todo[0])
+    assert clock.update(41, 80) is None
+    now[0] = 10.0
+    clock.update(79, 80)
+    assert clock.sweep_left(1.0) == pytest.approx(1.0 + 2 * 10.0 / (39 / 80))
+    clock.run_ended(completed=True)
+    assert clock.sweep_left(None) is None
+
+
 def test_each_phase_of_a_run_is_told_once_in_a_file(make):
     stream = io.StringIO()
     reporter = Reporter(stream=stream, every_seconds=30, now=lambda: 0.0)

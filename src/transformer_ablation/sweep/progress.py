@@ -26,6 +26,7 @@ class Clock:
         self.cost, self.now = cost, now
         self.remaining = self.done = self.spent = 0.0
         self.current, self.share, self.started = 0.0, 0.0, 0.0
+        self.before = 0.0  # the share that the run at hand did in an earlier process
         self.first_step: tuple[float, int] | None = None
 
     def start(self, runs: Sequence[Run]) -> None:
@@ -33,12 +34,12 @@ class Clock:
 
     def run_started(self, run: Run) -> None:
         self.current, self.share, self.started = self.cost(run), 0.0, self.now()
-        self.first_step = None
+        self.first_step, self.before = None, 0.0
         self.remaining -= self.current
 
     def run_ended(self, completed: bool) -> None:
-        """Only completed runs say how long the others will take."""
-        if completed:
+        """Only runs done as a whole here say how long the others will take."""
+        if completed and not self.before:
             self.done += self.current
             self.spent += self.now() - self.started
         self.current = self.share = 0.0
@@ -53,6 +54,7 @@ class Clock:
         self.share = step / steps
         if self.first_step is None:
             self.first_step = (self.now(), step)
+            self.before = (step - 1) / steps
         since, first = self.first_step
         if step <= first or step >= steps:
             return None
@@ -61,19 +63,19 @@ class Clock:
     def sweep_left(self, run_left: float | None) -> float | None:
         """Seconds left for the sweep, those of the run at hand included.
 
-        Where the run does not say its own, completed runs do; None where there are
-        none, or where it has taken longer than they.
+        Where the run does not say its own, those done before it do; None where there
+        are none, or where it has taken longer than they.
         """
         done, spent = self.done, self.spent
         if self.current:
             elapsed = self.now() - self.started
-            whole = self.current * spent / done if done else 0.0
+            whole = self.current * (1 - self.before) * spent / done if done else 0.0
             if run_left is not None:
-                done += self.current * self.share
+                done += self.current * (self.share - self.before)
                 spent += elapsed
             elif whole <= elapsed:
                 return None
-            # Completed runs were scored as well, which steps do not foresee.
+            # Those runs were scored as well, which steps do not foresee.
             run_left = max(run_left or 0.0, whole - elapsed)
         if not done:
             return None
