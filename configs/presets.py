@@ -5,8 +5,7 @@ any config at any scale:
 
     python -m experiments.sweep --config=configs/table3.py:grammar \
         --preset=tensor2tensor_later --workdir=runs/later
-    python -m experiments.plan --config=configs/base.py \
-        --compare_presets=paper,tensor2tensor_later
+    python -m experiments.plan --compare_presets=paper,tensor2tensor_later
 
 Two numbers are multiples of the config's own, so that a small scale stays small:
 warm-up and the scale of the learning rate.

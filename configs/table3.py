@@ -107,7 +107,11 @@ def get_config(scale: str = "grammar") -> ml_collections.ConfigDict:
 
 def heads(base: Config, num_heads: int) -> dict[str, Any]:
     """h heads of d_k = d_v = d_model / h, at a constant cost."""
-    size = fraction(base, "model.d_model", 1, num_heads)
+    try:
+        size = fraction(base, "model.d_model", 1, num_heads)
+    except ConfigError as error:
+        why = f"{num_heads} heads, where model.num_heads = {base.model.num_heads}"
+        raise ConfigError([f"{why}: {text}" for text in error.problems]) from None
     return {"model.num_heads": num_heads, "model.d_k": size, "model.d_v": size}
 
 

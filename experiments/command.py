@@ -30,7 +30,8 @@ class UsageError(ValueError):
 @dataclasses.dataclass(frozen=True)
 class Command:
     """``body(options)``, or ``body(options, sweep_file)`` where ``takes_config``,
-    returns an exit code or None; ``define`` defines flags on the object given."""
+    returns an exit code or None; ``define`` defines flags on the object given;
+    ``config(options)`` stands for a --config that is not given, unless None."""
 
     name: str
     summary: str
@@ -38,6 +39,7 @@ class Command:
     define: Callable[[flags.FlagValues], None]
     body: Callable[..., int | None]
     takes_config: bool = False
+    config: Callable[[flags.FlagValues], str | None] = lambda options: None
 
 
 def main(command: Command) -> None:
@@ -92,7 +94,7 @@ def _run(command: Command, values: flags.FlagValues, arguments: list[str]):
         raise UsageError(f"unexpected argument {left[0]!r}; options are --name=value")
     if not command.takes_config:
         return command.body(values)
-    if path is None:
+    if (path := path or command.config(values)) is None:
         example = "--config=configs/table3.py:grammar"
         raise UsageError(f"--config is missing; name a file, for example {example}")
 

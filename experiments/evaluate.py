@@ -46,7 +46,8 @@ def _splits(config: Config, asked: list[str] | None) -> list[str]:
     for name in asked or []:
         if name not in known:
             raise command.UsageError(
-                f"--split={name}: the run scores {' and '.join(known)}"
+                f"--split={name}: the run scores {' and '.join(known)}; for another, "
+                "train with --config.data.test_split=NAME in another --workdir"
             )
     return [name for name in known if asked is None or name in asked]
 
@@ -55,7 +56,7 @@ def _score(
     run: loading.SavedRun, config: Config, names: list[str], options: flags.FlagValues
 ) -> list[dict[str, Any]]:
     """New entries; translations are kept beside those of the run, named by settings."""
-    from experiments import scoring
+    from experiments import scoring, telling
     from transformer_ablation import parallel
     from transformer_ablation.data.tokens import prepare
     from transformer_ablation.evaluate.perplexity import make_scorer
@@ -84,7 +85,12 @@ def _score(
     )
     folder = run.directory / "translations"
     name = f"update{trained.steps[-1]}-{settings}"
-    entries = scoring.score(scored, names, lambda n: folder / f"{n}.{name}.txt")
+    entries = scoring.score(
+        scored,
+        names,
+        lambda n: folder / f"{n}.{name}.txt",
+        lambda event: telling.tell(event["phase"]),
+    )
     return entries or []
 
 
@@ -99,9 +105,9 @@ COMMAND = command.Command(
     summary="Score a run's checkpoints again, with other decoding or averaged; the "
     "scores are added to its record.",
     examples=(
-        "python -m experiments.evaluate --run=runs/table3/runs/base/seed0 --average=5",
         "python -m experiments.evaluate --run=runs/table3/runs/base/seed0 "
         "--beam_size=1 --split=validation",
+        "python -m experiments.evaluate --run=runs/m30k/runs/base/seed0 --average=2",
     ),
     define=define,
     body=body,

@@ -73,9 +73,9 @@ COMMAND = command.Command(
     "or that converted by CTranslate2.",
     examples=(
         "python -m experiments.export --run=runs/table3/runs/base/seed0 "
-        "--out=base_marian",
+        "--out=runs/base_marian",
         "python -m experiments.export --run=runs/table3/runs/base/seed0 "
-        "--format=ctranslate2 --out=base_ct2",
+        "--format=ctranslate2 --out=runs/base_ct2",
     ),
     define=define,
     body=body,

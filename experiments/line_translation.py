@@ -5,6 +5,7 @@ from typing import Any
 
 from experiments.line_streams import LineError
 from experiments.loading import Trained
+from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.data.ragged import Ragged
 from transformer_ablation.evaluate.translation import Translator
@@ -14,13 +15,19 @@ from transformer_ablation.vocabulary import EOS, PAD, Vocabulary
 RUNGS = tuple(n for power in range(3, 20) for n in (2**power, 3 * 2 ** (power - 1)))
 
 
+def _tell(length: int) -> None:
+    """Says on stderr why nothing comes for a while."""
+    tell(f"compiling the search for sources of up to {length} pieces")
+
+
 class LineTranslator:
     """Translates lists of lines; a blank line gives blank ones."""
 
     def __init__(
         self, trained: Trained, config: Config, vocabulary: Vocabulary, n_best: int
     ):
-        self._translator = Translator(trained.model, config.decode, n_best)
+        decode = config.decode
+        self._translator = Translator(trained.model, decode, n_best, _tell)
         self._params, self._vocabulary = trained.params, vocabulary
         self._n_best, self._extra = n_best, config.decode.extra_length
         learned = config.model.positions == "learned"

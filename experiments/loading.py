@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from experiments.telling import tell
 from transformer_ablation.config import Config, ConfigError, from_mapping
 from transformer_ablation.report.json_file import read_json
 from transformer_ablation.report.record import live_status, read_record
@@ -41,10 +42,8 @@ def read_run(directory: Path) -> SavedRun:
       LoadError, RecordError, VocabularyError: no such folder, no run, or a broken one.
     """
     if not directory.is_dir():
-        example = "for example --run=runs/table3/runs/base/seed0"
-        raise LoadError(
-            f"{directory}: there is no such folder; name a run's, {example}"
-        )
+        example = "name a run's, for example --run=runs/table3/runs/base/seed0"
+        raise LoadError(f"{directory}: there is no such folder; {example}")
     record = read_record(directory)
     mapping = read_json(path := directory / "config.json")
     if mapping is None:
@@ -83,6 +82,7 @@ def load(run: SavedRun, count: int, step: int | None = None) -> Trained:
     checkpoints = Checkpoints(folder, run.config, run.vocabulary.content_hash)
     try:
         steps = _choose(checkpoints.steps(), count, step, run)
+        tell(f"loading checkpoint {', '.join(map(str, steps))} of {run.directory}")
         shapes = state_shapes(model, run.config)
         params = average([_restore(checkpoints, shapes, s, folder) for s in steps])
     finally:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, preset_flag, shared_flags
+from experiments import command, plan_notes, preset_flag, shared_flags
 from transformer_ablation.config import replace
 from transformer_ablation.model.accounting import (
     paper_counts,
@@ -17,6 +17,9 @@ from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import plan, rows, runs
 from transformer_ablation.sweep.file import SweepFile
 
+# What presets are compared over where no --config says.
+PRESET_BASE = "configs/base.py"
+
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the plan."""
@@ -25,7 +28,8 @@ def define(values: flags.FlagValues) -> None:
     rate = plan.DEFAULT_FLOPS_PER_SECOND
     text = "operations a second that the times assume, sustained"
     flags.DEFINE_float("flops_per_second", rate, text, 1.0, flag_values=values)
-    text = "print only where these presets differ, with commas"
+    text = "print only where these presets differ, with commas; --config is then"
+    text += f" {PRESET_BASE} by default"
     flags.DEFINE_list("compare_presets", None, text, flag_values=values)
     shared_flags.define_format(values)
 
@@ -51,10 +55,11 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         flops_per_second=options.flops_per_second,
         state_of=lambda item, seed: _state(options.workdir, item, seed),
     )
+    notes = plan_notes.workdir_notes(options.workdir, sweep_file.base, counted)
     if options.format == "json":
-        print(json.dumps(plan.as_json(counted), indent=1))
+        print(json.dumps({**plan.as_json(counted), "notes": notes}, indent=1))
     else:
-        print(plan.as_text(counted))
+        print("\n".join([plan.as_text(counted), *notes]))
 
 
 def _compare(options: flags.FlagValues, sweep_file: SweepFile) -> None:
@@ -79,7 +84,7 @@ def _state(workdir: str | None, item: rows.ExpandedRow, seed: int) -> str:
     if record is None:
         return "pending"
     config = replace(item.config, {"train.seed": seed})
-    return record["status"] if runs.holds(record, config) else "another config"
+    return record["status"] if runs.holds(record, config) else plan_notes.ANOTHER
 
 
 COMMAND = command.Command(
@@ -90,12 +95,13 @@ COMMAND = command.Command(
         "python -m experiments.plan --config=configs/table3.py:grammar",
         "python -m experiments.plan --config=configs/table3.py:wmt14 --seeds=0,1,2",
         "python -m experiments.plan --config=configs/table3.py --format=json",
-        "python -m experiments.plan --config=configs/base.py "
+        "python -m experiments.plan "
         "--compare_presets=paper,tensor2tensor_2017_06,tensor2tensor_later",
     ),
     define=define,
     body=body,
     takes_config=True,
+    config=lambda options: PRESET_BASE if options.compare_presets else None,
 )
 
 if __name__ == "__main__":

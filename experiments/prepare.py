@@ -64,9 +64,13 @@ def as_text(found: dict) -> str:
             f"{padding['source']:.1%} of source, {padding['target']:.1%} of target",
             "rows x source x target: "
             + ", ".join(f"{r}x{s}x{t}" for r, s, t in shapes),
-            f"{found['seconds']:.1f} seconds",
+            f"{_seconds(found['seconds'])} for the data, without the program's start",
         ]
     )
+
+
+def _seconds(seconds: float) -> str:
+    return "under 0.1 seconds" if seconds < 0.1 else f"{seconds:.1f} seconds"
 
 
 def _held_out(manifest: dict) -> list[str]:

@@ -33,7 +33,6 @@ def run_one_factory(cache: Path) -> Callable[..., str]:
     data = functools.lru_cache(maxsize=2)(lambda config: prepare(config, cache))
 
     def run_one(run: Run, stop: threading.Event, progress: Progress) -> str:
-        progress({"phase": "data"})
         try:
             return execute(run, data(run.config.data), stop, progress, clock)
         finally:
@@ -51,6 +50,7 @@ def execute(
 ) -> str:
     """Trains, or goes on training, and scores; the record says how it ended."""
     config = run.config
+    progress({"phase": "compiling"})
     model = build_model(config, prepared.vocabulary.size)
     scorer = make_scorer(model)
     checkpoints = Checkpoints(
@@ -72,7 +72,7 @@ def execute(
         meter.save(step=int(state.step))
         if int(state.step) < config.train.steps:
             return meter.end("preempted", f"stopped after update {int(state.step)}")
-        progress({"phase": "scoring", "step": int(state.step)})
+        progress({"step": int(state.step), "steps": config.train.steps})
         trained = run_scores.averaged_params(model, config, checkpoints)
         scored = Scored(config, prepared, model, scorer, *trained)
         scores = run_scores.score_run(run, scored, progress, stop)

@@ -14,7 +14,10 @@ from transformer_ablation.data.corpus import manifest_hash
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.model.accounting import parameter_counts, step_flops
 from transformer_ablation.report import json_file, record
+from transformer_ablation.sweep.file import MODULE
 from transformer_ablation.sweep.runs import Run
+
+CODE = ("src", "configs", "experiments")
 
 
 def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
@@ -47,16 +50,37 @@ def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
 
 @functools.cache
 def commit() -> dict[str, Any] | None:
-    """The commit of the code and whether it has been changed since, or None."""
-    folder = Path(__file__).parent.parent
+    """The commit of the code that runs, with the config file that was loaded."""
+    config_file = getattr(sys.modules.get(MODULE), "__file__", None)
+    return commit_of(Path(__file__).parent.parent, config_file)
+
+
+def commit_of(folder: Path, config_file: str | None) -> dict[str, Any] | None:
+    """The commit of a checkout and whether what runs differs from it, or None.
+
+    It differs where a file of the commit has been changed, and where the commit lacks
+    a Python file of the code or the config file: none of them could be had back.
+    """
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(folder), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
+    def lacks(path: str) -> bool:
+        try:
+            git("ls-files", "--error-unmatch", "--", path)
+        except subprocess.CalledProcessError:
+            return True
+        return False
+
+    code = [f"{name}/*.py" for name in CODE]
     try:
-        dirty = bool(git("status", "--porcelain", "--untracked-files=no"))
+        dirty = (
+            bool(git("status", "--porcelain", "--untracked-files=no"))
+            or bool(git("ls-files", "--others", "--", *code))
+            or (config_file is not None and lacks(config_file))
+        )
         return {"hash": git("rev-parse", "HEAD"), "dirty": dirty}
     except (OSError, subprocess.CalledProcessError):
         return None

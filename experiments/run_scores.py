@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from experiments import scoring
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
+from transformer_ablation.report import record
 from transformer_ablation.sweep.runs import Run
 from transformer_ablation.train import step
 from transformer_ablation.train.averaging import average
@@ -47,14 +48,22 @@ def score_run(
     progress: Callable[[dict[str, Any]], None],
     stop: threading.Event,
 ) -> Scores | None:
-    """Scores of the validation and the test split, or None if told to stop."""
+    """Scores of the validation and the test split, or None if told to stop.
+
+    The record's ``reason`` says meanwhile what is being scored.
+    """
     started = time.monotonic()
     folder = run.directory / "translations"
+
+    def tell(event: dict[str, Any]) -> None:
+        record.update_record(run.directory, reason=event["phase"])
+        progress(event)
+
     entries = scoring.score(
         scored,
         scoring.splits(run.config),
         lambda n: folder / f"{n}.txt",
-        progress,
+        tell,
         stop,
     )
     return None if entries is None else Scores(entries, time.monotonic() - started)

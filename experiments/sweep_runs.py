@@ -27,22 +27,26 @@ def complete(
     """
     base = sweep_file.base
     expanded = rows.expand(base, rows.select(sweep_file.rows, names))
-    _check_workdir(workdir, base)
+    check_workdir(workdir, base)
     identify = sweep_data.identifier([item.config.data for item in expanded], cache)
     todo = runs.make_runs(expanded, seeds, workdir, identify)
     done = runs.finals(todo, read_record)
     sweep_data.check((run for run in todo if run.name not in done), cache)
     with local.locked(workdir):
-        previous = _check_workdir(workdir, base)
+        previous = check_workdir(workdir, base)
         runs.check_folders(todo, read_record)
         sweep_record.write(workdir, previous, sweep_file, expanded, seeds)
         return todo, _launch(todo, cache)
 
 
-def _check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
+def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     """``sweep.json`` of the workdir, where it is of this base and all records whole.
 
     One without any record was left by a sweep that ran nothing; it counts as none.
+
+    Raises:
+      SweepError: it is of another base.
+      RecordError: a file there cannot be read.
     """
     previous = read_sweep(workdir)
     if not read_records(workdir):

@@ -91,7 +91,7 @@ COMMAND = command.Command(
     examples=(
         "python -m experiments.tables --workdir=runs/table3",
         "python -m experiments.tables --workdir=runs/table3 --format=markdown "
-        "--out=table3.md",
+        "--out=runs/table3.md",
     ),
     define=define,
     body=body,

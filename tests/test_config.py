@@ -402,7 +402,8 @@ CONTRADICTIONS = {
     "too_few_checkpoints": (
         {"decode__average_checkpoints": 20},
         "decode.average_checkpoints: 20 are averaged, but "
-        "train.keep_checkpoints = 5 are kept",
+        "train.keep_checkpoints = 5 are kept; "
+        "train with --config.train.keep_checkpoints=20",
     ),
 }
 
@@ -600,12 +601,14 @@ def test_base_is_the_papers_base_model(base_config):
         (
             {"train.checkpoint_every_steps": None, "train.keep_checkpoints": 3},
             "decode.average_checkpoints: 3 are averaged, but "
-            "train.checkpoint_every_steps = None makes 1 in train.steps = 10",
+            "train.checkpoint_every_steps = None makes 1 in train.steps = 10; "
+            "train with --config.train.checkpoint_every_steps=3",
         ),
         (
             {"train.checkpoint_every_steps": 5, "train.keep_checkpoints": 3},
             "decode.average_checkpoints: 3 are averaged, but "
-            "train.checkpoint_every_steps = 5 makes 2 in train.steps = 10",
+            "train.checkpoint_every_steps = 5 makes 2 in train.steps = 10; "
+            "train with --config.train.checkpoint_every_steps=3",
         ),
         ({"train.checkpoint_every_steps": 4, "train.keep_checkpoints": 3}, None),
         (

@@ -126,6 +126,17 @@ def test_comparison_shows_exactly_the_fields_that_differ(at_root, capsys):
     assert ["optimizer.beta2", "0.98", "0.997"] in lines and len(lines) == len(LATER)
 
 
+def test_comparison_without_a_config_is_over_the_papers(at_root, capsys):
+    names = "--compare_presets=paper,tensor2tensor_later"
+    assert command.run(plan.COMMAND, [names]) == 0
+    out = capsys.readouterr().out
+    assert ["optimizer.warmup_steps", "4000", "8000"] in map(
+        str.split, out.splitlines()
+    )
+    assert command.run(plan.COMMAND, []) == 2
+    assert "--config is missing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments", [("paper",), ("paper,tensor2tensor_later", "--preset=paper")]
 )

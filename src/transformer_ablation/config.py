@@ -490,12 +490,14 @@ def _training_contradictions(config: Config) -> list[str]:
         problems.append(
             f"decode.average_checkpoints: {count} are averaged, but "
             f"train.checkpoint_every_steps = {every} makes {made} in "
-            f"train.steps = {train.steps}"
+            f"train.steps = {train.steps}; train with "
+            f"--config.train.checkpoint_every_steps={max(1, train.steps // count)}"
         )
-    if config.decode.average_checkpoints > train.keep_checkpoints:
+    if count > train.keep_checkpoints:
         problems.append(
-            f"decode.average_checkpoints: {config.decode.average_checkpoints} are "
-            f"averaged, but train.keep_checkpoints = {train.keep_checkpoints} are kept"
+            f"decode.average_checkpoints: {count} are "
+            f"averaged, but train.keep_checkpoints = {train.keep_checkpoints} are "
+            f"kept; train with --config.train.keep_checkpoints={count}"
         )
     return problems
 

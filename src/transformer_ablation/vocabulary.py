@@ -22,6 +22,7 @@ EOS = 3
 # SentencePiece writes a space as U+2581 and reads every U+2581 back as a space.
 # Text that holds one is escaped, and so is the escape character itself.
 _SPACE_MARK, _ESCAPE = "\u2581", "\x1a"
+_FLAG = "--config.data.vocabulary_size"  # for messages
 # The trainer drops whole lines that hold one of these; they stay byte pieces.
 _UNTRAINABLE = re.compile("[\0\t\n\x1a\u2581\u2585]+")
 # The trainer drops lines of more than 4,192 bytes; a character has at most four.
@@ -224,12 +225,13 @@ def _training_fault(message: str, size: int) -> str:
     if found := re.search(r"set it to a value <= (\d+)", message):
         return (
             f"a vocabulary of {size} pieces is more than this text gives; "
-            f"the largest that works is {found[1]}"
+            f"the largest that works is {found[1]}: {_FLAG}={found[1]}"
         )
     if found := re.search(r"required_chars\. \d+ vs (\d+)", message):
         return (
             f"a vocabulary of {size} pieces cannot hold every character of this "
-            f"text and the bytes; the smallest that works is {found[1]}"
+            f"text and the bytes; the smallest that works is {found[1]}: "
+            f"{_FLAG}={found[1]}"
         )
     if "sentences_.empty()" in message:
         return "there is no text to learn a vocabulary from"

@@ -117,6 +117,15 @@ def test_translations_do_not_depend_on_the_batch(cases):
         assert_translations(found, expected)
 
 
+def test_each_length_is_told_once_before_it_compiles(cases):
+    told = []
+    translator = Translator(tiny_model(), settings(), N_BEST, told.append)
+    source = seven_sentences().source
+    for _ in range(2):
+        translator.translate(cases[0].params, source)
+    assert len(told) == len(set(told)) and max(told) >= max(source.lengths)
+
+
 def test_no_source_gives_no_translation(translator, cases):
     assert translator.translate(cases[0].params, Ragged.of([])) == []
 

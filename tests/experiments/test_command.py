@@ -1,12 +1,13 @@
 """Command lines: exit codes, one message for a mistake, no traceback."""
 
 import errno
+import importlib
 import textwrap
 
 import pytest
 from absl import flags
 
-from experiments import command, plan, sweep
+from experiments import __main__, command, plan, sweep
 from transformer_ablation.config import ConfigError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -138,6 +139,16 @@ def test_all_bad_overrides_are_named_at_once(load):
     ("arguments", "parts"),
     [
         (["--config=configs/no.py"], ["no file configs/no.py", "configs/table3.py"]),
+        (
+            ["--config=table3.py:grammar"],
+            ["no file table3.py; did you mean --config=configs/table3.py:grammar?"],
+        ),
+        (
+            ["--config=configs/table3:grammar"],
+            ["did you mean --config=configs/table3.py:grammar?"],
+        ),
+        (["--config=nowhere/base"], ["did you mean --config=configs/base.py?"]),
+        (["--config=configs/"], ["there is no file configs/"]),
         (["--config=requirements.txt"], ["requirements.txt is not a Python file"]),
         (["--config=configs/table3.py:gramar"], ["'gramar'", "did you mean grammar?"]),
         (["--config=configs/base.py:big"], ["configs/base.py", "no argument", "'big'"]),
@@ -286,5 +297,24 @@ def test_help_shows_examples_that_parse(load, capsys, found):
         accepting = configured(lambda options, file: 0)
         values = flags.FlagValues()
         found.define(values)
-        accepting = command.Command("t", "", (), found.define, accepting.body, True)
+        accepting = command.Command(
+            "t", "", (), found.define, accepting.body, True, found.config
+        )
         assert command.run(accepting, arguments) == 0, example
+
+
+def test_package_alone_lists_every_command_with_its_summary(capsys):
+    found = __main__.names()
+    assert {"plan", "sweep", "status", "tables", "translate"} <= set(found)
+    assert __main__.main(["--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for name in found:
+        module = importlib.import_module(f"experiments.{name}")
+        assert module.COMMAND.name == name
+        assert f"{name} {module.COMMAND.summary}" in out
+
+
+def test_command_as_an_argument_is_told_how_it_is_run(capsys):
+    assert __main__.main(["sweep", "--workdir=w"]) == 2
+    error = capsys.readouterr().err
+    assert error.endswith("is not an argument here; run python -m experiments.sweep\n")

@@ -39,8 +39,10 @@ def test_scores_with_the_runs_own_settings_are_the_runs(run, workdir):
 
 
 def test_averaged_scores_stand_beside_the_single_ones(run, workdir, capsys):
-    code, out, _ = run("--average=2", "--split=validation")
+    code, out, error = run("--average=2", "--split=validation")
     assert code == 0
+    assert error.startswith("loading checkpoint 100, 150 of ")
+    assert error.endswith(" ...\nscoring validation ...\n")
     lines = out.splitlines()
     assert lines[0].startswith("validation ppl ") and len(lines) == 3
     assert "average of 2 checkpoints 100, 150" in lines[0]
@@ -66,6 +68,7 @@ def test_translations_are_kept_beside_the_runs_own(run, workdir):
     "argument, said",
     [
         ("--split=train", "--split=train: the run scores validation and test_2016"),
+        ("--split=test", "another, train with --config.data.test_split=NAME in anoth"),
         ("--average=9", "decode.average_checkpoints: 9 are averaged, but"),
         ("--length_penalty=google", "decode.length_penalty: 'google' is not allowed"),
         ("--run=", "--run is missing"),

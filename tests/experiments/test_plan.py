@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from experiments import command, plan, sweep
+from tests.report import written_sweeps as written
 from transformer_ablation.config import from_mapping, replace, to_mapping
-from transformer_ablation.report.record import new_record, write_record
+from transformer_ablation.report.record import new_record, write_record, write_sweep
 from transformer_ablation.sweep import local
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -66,6 +67,33 @@ def test_plan_sees_finished_runs_of_the_same_config(capsys, tmp_path):
     states = {row["row"]: row["states"]["0"] for row in found["rows"]}
     assert states["base"] == "finished" and states["A_h1"] == "pending"
     assert states["big"] == "another config" and found["runs_left"] == 19
+    (note,) = found["notes"]
+    place = tmp_path / "runs/big/seed0"
+    assert note.startswith(f"A sweep would be refused there. {place}: holds a run of")
+
+
+def test_plan_says_of_a_workdir_what_sweep_would(capsys, tmp_path):
+    """A note below the plan: it refuses nothing, as it writes nothing."""
+    there, other = tmp_path / "there", "--config.model.d_ff=128"
+    only = ["--rows=base", GRAMMAR, f"--workdir={there}"]
+    code, out, _ = run(capsys, plan.COMMAND, *only)
+    assert code == 0 and out.endswith(f"\n{there}: nothing is there yet.\n")
+    _, out, _ = run(capsys, plan.COMMAND, GRAMMAR, "--format=json")
+    config = json.loads(out)["rows"][0]["config"]
+    write_sweep(
+        there, written.sweep([written.sweep_row("base", {})]) | {"config": config}
+    )
+    record = new_record(
+        results_version=1, row="base", group="base", label="base", seed=0,
+        identity="i", config=config, status="finished",
+    )  # fmt: skip
+    write_record(there / "runs/base/seed0", record)
+    code, out, _ = run(capsys, plan.COMMAND, *only)
+    assert code == 0 and "refused" not in out and " 1/1\n" in out
+    code, out, _ = run(capsys, plan.COMMAND, *only, other)
+    _, _, refusal = run(capsys, sweep.COMMAND, *only, other)
+    assert code == 0 and "model.d_ff is 256 there and 128 now" in refusal
+    assert out.endswith(f"A sweep would be refused there. {refusal.strip()}.\n")
 
 
 def test_plan_takes_a_rate(capsys):
@@ -93,6 +121,13 @@ def test_plan_takes_a_rate(capsys):
         (sweep.COMMAND, ["--workdir=w", "--launcher=slurm"], "--launcher=slurm: not"),
         (sweep.COMMAND, ["--workdir=w", "--jobs=2"], "--jobs=2: not available yet"),
         (sweep.COMMAND, ["--workdir=w", "--rows=bse"], "unknown row 'bse'; did you"),
+        (
+            plan.COMMAND,
+            ["--config.model.num_heads=5", "--rows=A_h16"],
+            "row A_h16: 10 heads, where model.num_heads = 5: 1/10 of "
+            "model.d_model = 64 is not a whole number; make it a multiple of 10, or "
+            "leave the row out with --rows",
+        ),
         (
             sweep.COMMAND,
             ["--workdir=w", "--config.model.num_layers=4"],

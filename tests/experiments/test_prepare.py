@@ -58,6 +58,9 @@ def test_report_for_people_warns_of_other_text(run, folder):
     assert code == 0
     assert "en to de, not the published text" in out
     assert "30 read, 0 with an empty side, 0 too long, 30 kept" in out
+    # Not the command's own time, most of which is the program's start.
+    assert out.endswith(" seconds for the data, without the program's start\n")
+    assert " 0.0 seconds" not in out
 
 
 def test_own_text_is_prepared_and_the_report_says_what_was_held_out(run, tmp_path):

@@ -1,11 +1,14 @@
-"""Scores of a split: which of them there are."""
+"""Scores of a split: which of them there are, and who hears of them."""
 
+import threading
 import types
 
 import pytest
 
-from experiments import scoring
+from experiments import run_scores, scoring
+from tests.report import written_sweeps as written
 from transformer_ablation import config
+from transformer_ablation.report import record
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,23 @@ def test_language_without_a_tokeniser_has_no_bleu_as_in_the_paper(
     entries = scoring._bleus(scored, "test", [best], path)
     assert [entry["metric"] for entry in entries] == metrics
     assert path.read_text() == "c d\n"
+
+
+def test_record_says_what_is_being_scored(base_config, tmp_path, monkeypatch):
+    """For ``status``: the steps of such a run are all done."""
+    row = written.sweep_row("base", {})
+    record.write_record(tmp_path, written.record(row, status="running"))
+    told, recorded = [], []
+
+    def score(scored, splits, path_of, progress, stop):
+        for name in splits:
+            progress({"phase": f"scoring {name}"})
+            recorded.append(record.read_record(tmp_path)["reason"])
+        return []
+
+    monkeypatch.setattr(scoring, "score", score)
+    changed = config.replace(base_config, {"data.test_split": "test"})
+    run = types.SimpleNamespace(config=changed, directory=tmp_path)
+    run_scores.score_run(run, None, told.append, threading.Event())
+    assert recorded == ["scoring validation", "scoring test"]
+    assert told == [{"phase": phase} for phase in recorded]

@@ -12,6 +12,7 @@ from experiments import command, status, tables
 from tests.report import written_sweeps as written
 from transformer_ablation.report.record import (
     run_directory,
+    update_record,
     write_record,
     write_sweep,
 )
@@ -158,6 +159,24 @@ def test_status_of_a_running_row_tells_speed_and_time_left(workdir, capsys):
     assert row["seconds_left"] == 19_940.0  # 99,700 updates to go
     assert row["tokens_per_second"] == 4200.0
     assert row["config"]["model"]["num_layers"] == 2
+
+
+def test_status_of_a_row_that_is_scored_says_so_and_no_time(workdir, capsys):
+    """The steps are done: what is left is not 0 s, it is not known."""
+    running(workdir, os.getpid())
+    update_record(run_directory(workdir, "C_N2", 0), reason="scoring validation")
+    entries = [(s, "train/loss", 5.0, s / 5) for s in (99_900, 100_000)]
+    metrics(workdir, "C_N2", entries)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert (row["state"], row["step"], row["seconds_left"]) == (
+        "running",
+        100_000,
+        None,
+    )
+    assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
+    assert "\n    scoring validation\n" in capsys.readouterr().out
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 0
+    assert "running: scoring validation" in capsys.readouterr().out
 
 
 def test_speed_is_not_taken_across_a_restart(workdir, capsys):

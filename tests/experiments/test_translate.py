@@ -86,6 +86,10 @@ def test_moved_run_translates_a_split_as_its_sweep_did(folder, base, moved, tmp_
     # They differ from each other, so order matters.
     assert len(set(expected.split(b"\n"))) > 3
     assert done.stdout == expected
+    # What takes minutes on a busy machine is told, and only there.
+    told = done.stderr.decode().splitlines()
+    assert told[0] == f"loading checkpoint 150 of {moved} ..."
+    assert told[1].startswith("compiling the search for sources of up to ")
 
 
 def test_terminal_gets_a_prompt_and_ctrl_c_ends_it(base, folder, tmp_path):
@@ -175,7 +179,7 @@ def lines(base, monkeypatch):
         batches = []
 
         class Search:
-            def __init__(self, model, config, n_best):
+            def __init__(self, model, config, n_best, compiling):
                 self.n_best = n_best
 
             def translate(self, params, sources):

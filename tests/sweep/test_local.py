@@ -76,6 +76,10 @@ def launch(todo, run_one, **kwargs):
     )
 
 
+def lines_of(stream):
+    return stream.getvalue().splitlines()
+
+
 def fail(run, stop):
     raise RuntimeError("no luck")
 
@@ -338,6 +342,87 @@ def test_clock_extrapolates_from_finished_work(make):
     assert left == 4.0 / 2 * 3
     # 14 s for a cost of 1.5 so far; a cost of 2 remains after this run.
     assert clock.sweep_left(left) == pytest.approx(left + 2 * 14.0 / 1.5)
+
+
+@pytest.fixture
+def clock(make):
+    """Three runs of equal cost, and ``clock.at(seconds)``; the first took 10 s."""
+    now, todo = [0.0], make()
+    clock = Clock(lambda run: 1.0, lambda: now[0])
+    clock.at = lambda seconds: now.__setitem__(0, seconds)
+    clock.start(todo)
+    clock.todo = todo[1:]
+    clock.run_started(todo[0])
+    clock.at(10.0)
+    clock.run_ended(completed=True)
+    return clock
+
+
+def test_run_that_only_compiles_yet_takes_what_others_took(clock):
+    clock.run_started(clock.todo[0])
+    clock.at(13.0)
+    assert clock.update(None, None) is None
+    assert clock.sweep_left(None) == 7.0 + 10.0
+    clock.at(20.0)
+    clock.run_ended(completed=True)
+    clock.run_started(clock.todo[1])
+    clock.at(24.0)  # the last: nothing after it, but 6 s of its own
+    assert clock.sweep_left(None) == 6.0
+
+
+def test_time_left_is_unknown_in_a_first_run_and_in_one_that_takes_longer(clock, make):
+    first = Clock(lambda run: 1.0, lambda: 5.0)
+    first.start(make())
+    first.run_started(make()[0])
+    assert first.sweep_left(None) is None
+    clock.run_started(clock.todo[0])
+    clock.at(21.0)
+    assert clock.sweep_left(None) is None
+
+
+def test_scoring_is_not_forgotten_after_the_last_update(clock):
+    clock.run_started(clock.todo[0])
+    clock.update(1, 6)
+    clock.at(14.0)
+    left = clock.update(5, 6)
+    # 1 s of training by its speed, 6 s in all by the run before; 14 s for 11/6 runs.
+    assert left == 1.0
+    assert clock.sweep_left(left) == pytest.approx(6.0 + 14.0 / (1 + 5 / 6))
+    assert clock.update(6, 6) is None
+    assert clock.sweep_left(None) == 6.0 + 10.0
+
+
+def test_what_an_earlier_process_did_is_no_work_of_this_one(make):
+    """Half of the steps in 10 s: a whole run takes 20 s, and two are to come.
+
+    Once it has ended it says nothing of them: it was compiled and scored as a whole.
+    """
+    now, todo = [0.0], make()
+    clock = Clock(lambda run: 1.0, lambda: now[0])
+    clock.start(todo)
+    clock.run_started(todo[0])
+    assert clock.update(41, 80) is None
+    now[0] = 10.0
+    clock.update(79, 80)
+    assert clock.sweep_left(1.0) == pytest.approx(1.0 + 2 * 10.0 / (39 / 80))
+    clock.run_ended(completed=True)
+    assert clock.sweep_left(None) is None
+
+
+def test_each_phase_of_a_run_is_told_once_in_a_file(make):
+    stream = io.StringIO()
+    reporter = Reporter(stream=stream, every_seconds=30, now=lambda: 0.0)
+    (run, *_) = todo = make()
+    reporter.start(todo, 0)
+    reporter.run_started(run)
+    phases = ["compiling", "training", "validation", "training", "validation"]
+    for phase in [*phases, "scoring validation"]:
+        reporter.update({"phase": phase})
+    reporter.update({"step": 6, "steps": 6})
+    told = [line.partition(f"{run.name}: ")[2] for line in lines_of(stream)]
+    assert told == [
+        "started", "compiling", "training", "validation", "scoring validation"
+    ]  # fmt: skip
 
 
 def test_progress_in_a_file_is_plain_lines(make):

@@ -31,8 +31,17 @@ class Translation(NamedTuple):
 class Translator:
     """Beam search with a model's cached step; each shape compiles once."""
 
-    def __init__(self, model: Any, config: DecodeConfig, n_best: int = 1):
-        """``n_best`` hypotheses a sentence are returned; at most the beam size."""
+    def __init__(
+        self,
+        model: Any,
+        config: DecodeConfig,
+        n_best: int = 1,
+        compiling: Callable[[int], None] | None = None,
+    ):
+        """``n_best`` hypotheses a sentence are returned; at most the beam size.
+
+        ``compiling`` is told the source length of each shape before its first batch.
+        """
         if not 1 <= n_best <= config.beam_size:
             raise ValueError(
                 f"n_best is {n_best}; it must be from 1 to decode.beam_size = "
@@ -41,6 +50,7 @@ class Translator:
         self._model = model
         self._config = config
         self._n_best = n_best
+        self._compiling = compiling
         self._compiled: dict[int, Callable] = {}
 
     def translate(
@@ -82,6 +92,8 @@ class Translator:
     def _search(self, source_length: int) -> Callable:
         """The compiled search for sources padded to a length."""
         if source_length not in self._compiled:
+            if self._compiling is not None:
+                self._compiling(source_length)
             self._compiled[source_length] = parallel.map_batch(
                 _make_search(self._model, self._config, source_length, self._n_best)
             )

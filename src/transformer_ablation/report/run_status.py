@@ -17,7 +17,10 @@ from transformer_ablation.report.record import (
 
 @dataclasses.dataclass(frozen=True)
 class RunStatus:
-    """One run; what is not known is None. ``seconds`` are those spent so far."""
+    """One run; what is not known is None. ``seconds`` are those spent so far.
+
+    ``reason`` of a running one is what it does after its last update.
+    """
 
     row: str
     group: str
@@ -90,7 +93,8 @@ def _recorded(workdir: Path, record: Mapping[str, Any]) -> RunStatus:
     step, speed = record["step"], steps_per_second(metrics)
     if state == "running":
         step = max([e["step"] for e in metrics] + [step or 0])
-    going = state == "running" and speed
+    # After the last update comes the scoring, of which no metric tells.
+    going = state == "running" and speed and step < steps
     return RunStatus(
         row=record["row"],
         group=record["group"],
@@ -103,7 +107,7 @@ def _recorded(workdir: Path, record: Mapping[str, Any]) -> RunStatus:
         steps_per_second=speed,
         tokens_per_second=_tokens_per_second(record, metrics),
         seconds=_seconds(record, metrics),
-        seconds_left=max(0, steps - step) / speed if going else None,
+        seconds_left=(steps - step) / speed if going else None,
         parameters=record["parameters"],
         config=record["config"],
     )

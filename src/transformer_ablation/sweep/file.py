@@ -64,12 +64,22 @@ def _separate(argument: str) -> tuple[pathlib.Path, str | None]:
     name, colon, scale = argument.partition(":")
     path = pathlib.Path(name)
     if not path.is_file():
-        near = sorted(str(p) for p in path.parent.glob("*.py") if p.stem != "__init__")
-        there = f"; files there: {', '.join(near)}" if near else ""
-        raise SweepFileError(f"--config={argument}: there is no file {name}{there}")
+        hint = _near(path, colon + scale)
+        raise SweepFileError(f"--config={argument}: there is no file {name}{hint}")
     if path.suffix != ".py":
         raise SweepFileError(f"--config={argument}: {name} is not a Python file (.py)")
     return path, scale if colon else None
+
+
+def _near(path: pathlib.Path, scale: str) -> str:
+    """A file of this name with its ending or in a folder, else all beside it."""
+    name = path.name.removesuffix(".py") + ".py"
+    folders = [path.parent, *sorted(p for p in pathlib.Path().iterdir() if p.is_dir())]
+    for other in (folder / name for folder in folders):
+        if other.is_file():
+            return f"; did you mean --config={other}{scale}?"
+    beside = sorted(str(p) for p in path.parent.glob("*.py") if p.stem != "__init__")
+    return f"; files there: {', '.join(beside)}" if beside else ""
 
 
 def _module(path: pathlib.Path) -> types.ModuleType:

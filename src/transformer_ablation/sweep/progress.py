@@ -1,4 +1,4 @@
-"""Progress of a sweep: live on a terminal, otherwise a line now and then.
+"""Progress of a sweep: live on a terminal, otherwise a line a phase and now and then.
 
 It goes to stderr, so that stdout holds the table alone.
 """
@@ -26,6 +26,7 @@ class Clock:
         self.cost, self.now = cost, now
         self.remaining = self.done = self.spent = 0.0
         self.current, self.share, self.started = 0.0, 0.0, 0.0
+        self.before = 0.0  # the share that the run at hand did in an earlier process
         self.first_step: tuple[float, int] | None = None
 
     def start(self, runs: Sequence[Run]) -> None:
@@ -33,34 +34,49 @@ class Clock:
 
     def run_started(self, run: Run) -> None:
         self.current, self.share, self.started = self.cost(run), 0.0, self.now()
-        self.first_step = None
+        self.first_step, self.before = None, 0.0
         self.remaining -= self.current
 
     def run_ended(self, completed: bool) -> None:
-        """Only completed runs say how long the others will take."""
-        if completed:
+        """Only runs done as a whole here say how long the others will take."""
+        if completed and not self.before:
             self.done += self.current
             self.spent += self.now() - self.started
         self.current = self.share = 0.0
 
     def update(self, step: int | None, steps: int | None) -> float | None:
-        """Seconds left for the run, measured from the first step heard of."""
+        """Seconds left of the run's training, measured from the first step heard of.
+
+        None after its last update: how long scoring takes, steps do not say.
+        """
         if not step or not steps:
             return None
         self.share = step / steps
         if self.first_step is None:
             self.first_step = (self.now(), step)
+            self.before = (step - 1) / steps
         since, first = self.first_step
-        if step <= first:
+        if step <= first or step >= steps:
             return None
         return (self.now() - since) / (step - first) * (steps - step)
 
     def sweep_left(self, run_left: float | None) -> float | None:
-        """Seconds left for the sweep; the run's own seconds included."""
+        """Seconds left for the sweep, those of the run at hand included.
+
+        Where the run does not say its own, those done before it do; None where there
+        are none, or where it has taken longer than they.
+        """
         done, spent = self.done, self.spent
-        if run_left is not None:
-            done += self.current * self.share
-            spent += self.now() - self.started
+        if self.current:
+            elapsed = self.now() - self.started
+            whole = self.current * (1 - self.before) * spent / done if done else 0.0
+            if run_left is not None:
+                done += self.current * (self.share - self.before)
+                spent += elapsed
+            elif whole <= elapsed:
+                return None
+            # Those runs were scored as well, which steps do not foresee.
+            run_left = max(run_left or 0.0, whole - elapsed)
         if not done:
             return None
         return (run_left or 0.0) + self.remaining * spent / done
@@ -84,6 +100,7 @@ class Reporter:
         self.clock = Clock(cost, now)
         self.run: Run | None = None
         self.values: dict[str, Any] = {}
+        self.phases: set[str] = set()
         self.total = self.ended = 0
         self.spoken = now()
         self.live: Progress | None = None
@@ -106,7 +123,7 @@ class Reporter:
             self._say(f"{skipped} of {self.total} runs are finished already")
 
     def run_started(self, run: Run) -> None:
-        self.run, self.values = run, {}
+        self.run, self.values, self.phases = run, {}, set()
         self.clock.run_started(run)
         self.spoken = self.now()
         if self.live is None:
@@ -116,11 +133,18 @@ class Reporter:
     def update(self, values: Mapping[str, Any]) -> None:
         self.values = {**self.values, **values}
         left = self.clock.update(self.values.get("step"), self.values.get("steps"))
-        if self.live is None and self.now() - self.spoken >= self.every_seconds:
+        if self.live is None and self._worth_a_line(values.get("phase")):
             self.spoken = self.now()
             name = self.run.name if self.run else ""
             self._say(f"[{self.ended + 1}/{self.total}] {name}: {self.details(left)}")
         self._show(left)
+
+    def _worth_a_line(self, phase: str | None) -> bool:
+        """The first of a phase of the run, or one after a while of silence."""
+        if phase is not None and phase not in self.phases:
+            self.phases.add(phase)
+            return True
+        return self.now() - self.spoken >= self.every_seconds
 
     def run_ended(self, run: Run, status: str, seconds: float) -> None:
         self.clock.run_ended(status == "finished")

@@ -72,7 +72,8 @@ def fraction(base: Config, path: str, numerator: int, denominator: int) -> int:
     raise ConfigError(
         [
             f"{words} of {path} = {get(base, path)} is not a whole number; "
-            f"make it a multiple of {share.denominator}"
+            f"make it a multiple of {share.denominator}, or leave the row out with "
+            "--rows"
         ]
     )
 
