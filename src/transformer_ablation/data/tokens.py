@@ -191,8 +191,7 @@ def _vocabulary(
     path = storage.place(cache, "vocabularies", name)
     with contextlib.suppress(VocabularyError):  # missing or damaged: made anew
         return Vocabulary.load(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with storage.lock(path):
+    with storage.writing(path), storage.lock(path):
         with contextlib.suppress(VocabularyError):
             return Vocabulary.load(path)  # another has made it meanwhile
         lines = _training_lines(corpus, chosen.pairs)

@@ -97,6 +97,7 @@ def download(pair: str, folder: Path, downloads: Path) -> Path:
 
     Raises:
       DownloadError: if a file cannot be fetched, or is not the published one.
+      CacheError: if ``downloads`` cannot be written to.
     """
     import tensorflow_datasets as tfds
     import tensorflow_datasets.translate.wmt14  # registers the builder
@@ -111,12 +112,18 @@ def download(pair: str, folder: Path, downloads: Path) -> Path:
             # Without a network TFDS would try again for minutes before it says so.
             urllib.request.urlopen(HOST, timeout=30).close()
         # TFDS reports on stdout, which belongs to the command.
-        with contextlib.redirect_stdout(sys.stderr), plain_buckets():
+        with (
+            storage.writing(manual),
+            contextlib.redirect_stdout(sys.stderr),
+            plain_buckets(),
+        ):
             _fetch(ARCHIVES[pair], downloads)
             builder.download_and_prepare(
                 download_dir=downloads,
                 download_config=tfds.download.DownloadConfig(try_download_gcs=False),
             )
+    except storage.CacheError:
+        raise
     except Exception as error:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):
             raise

@@ -153,13 +153,14 @@ def _path(folder: Path, name: str) -> Path:
 
 
 def _download(names: list[str], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         path = folder / f"{name}.gz"
         with contextlib.suppress(CorpusError):
             if path.exists() and content_digest(path) == OFFICIAL[name][1]:
                 continue
-        storage.write_bytes(path, _fetch(name, names))
+        content = _fetch(name, names)
+        with storage.writing(path):
+            storage.write_bytes(path, content)
 
 
 def _fetch(name: str, names: list[str]) -> bytes:
