@@ -19,6 +19,7 @@ MEANINGS = {
     "next_line": "next line, U+0085",
     "line_separator": "line separator, U+2028",
     "paragraph_separator": "paragraph separator, U+2029",
+    "byte_order_mark": "U+FEFF, a byte order mark inside the text",
     "not_nfc": "not in Unicode's form NFC",
     "character_reference": "SGML or HTML character references",
     "tag": "SGML or HTML tags",

@@ -65,7 +65,9 @@ def publish(
 
 def _finish(folder: Path, facts: dict, digests: bool) -> None:
     """Writes beside the files of a folder what they are."""
-    now, files, states = time.time(), {}, {}
+    now = time.time()
+    files: dict[str, dict[str, Any]] = {}
+    states: dict[str, list] = {}
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     for path in paths:
         name, status = str(path.relative_to(folder)), path.stat()

@@ -240,6 +240,7 @@ def _tokens(
     def fill(folder: Path) -> dict:
         with progress.bar(f"tokenising {split}", len(pairs)) as done:
             tokenize(pairs, vocabulary, folder, done=done)
+        corpus.check_unchanged()  # else the tokens would not be those of the digests
         return {}
 
     direction = [corpus.source_language, corpus.target_language]
@@ -249,4 +250,10 @@ def _tokens(
     folder = storage.place(cache, "tokens", storage.content_key(key)[:32])
     if storage.read(folder) is None:
         storage.publish(folder, fill, digests=True)
-    return load_split(folder)
+    found = load_split(folder)
+    if len(found) != len(pairs):
+        raise CorpusError(
+            f"{folder}: has {len(found)} pairs, but split {split} has {len(pairs)} to "
+            "tokenise; remove this folder and run the command again"
+        )
+    return found
