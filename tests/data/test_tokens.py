@@ -293,7 +293,8 @@ def test_prepared_data_filter_training_and_keep_every_scored_pair(data, tmp_path
 
 def test_vocabulary_is_learned_from_both_sides_of_train_alone(data, tmp_path):
     prepared = prepare(data, tmp_path)
-    interleaved = [x for pair in zip(GERMAN, ENGLISH, strict=True) for x in pair]
+    pairs = [pair for pair in zip(GERMAN, ENGLISH, strict=True) if all(pair)]
+    interleaved = [x for pair in pairs for x in pair]
     expected = Vocabulary.train(interleaved, SIZE).content_hash
     assert prepared.vocabulary.content_hash == expected
     other = dataclasses.replace(data, source_language="de", target_language="en")
@@ -342,8 +343,12 @@ def test_damaged_cache_is_made_again(data, tmp_path, pattern):
 
 
 def test_no_pair_left_to_train_on_is_refused(data, tmp_path):
-    with pytest.raises(CorpusError, match="raise data.max_train_length"):
+    with pytest.raises(CorpusError) as caught:
         prepare(dataclasses.replace(data, max_train_length=1), tmp_path)
+    assert str(caught.value) == (
+        "split train: no pair is left to train on (4 read, 1 with an empty side, 3 too "
+        "long, 0 kept); raise data.max_train_length"
+    )
 
 
 def test_vocabulary_that_does_not_fit_names_the_field(data, tmp_path):
@@ -444,12 +449,12 @@ def test_sample_does_not_step_evenly():
 
 def test_vocabulary_of_a_large_corpus_is_of_a_sample(data, tmp_path, monkeypatch):
     whole = prepare(data, tmp_path).vocabulary.content_hash
-    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 3)
-    pairs = Lines(zip(ENGLISH, GERMAN, strict=True))
-    lines = [x for english, german in sampled(pairs, 3) for x in (german, english)]
+    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 2)
+    pairs = Lines(pair for pair in zip(ENGLISH, GERMAN, strict=True) if all(pair))
+    lines = [x for english, german in sampled(pairs, 2) for x in (german, english)]
     expected = Vocabulary.train(lines, SIZE).content_hash
     prepared = prepare(data, tmp_path)
     assert prepared.vocabulary.content_hash == expected != whole
-    assert prepared.filters["read"] == 4  # all are tokenised
-    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 4)
+    assert prepared.filters["kept"] == 3  # all are tokenised
+    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 3)
     assert prepare(data, tmp_path).vocabulary.content_hash == whole

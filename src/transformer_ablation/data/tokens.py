@@ -11,7 +11,7 @@ import numpy as np
 from transformer_ablation.config import DataConfig
 from transformer_ablation.data import progress, storage, workers
 from transformer_ablation.data.corpus import Corpus, CorpusError, Pairs, load_corpus
-from transformer_ablation.data.filters import TrainingPairs, training_pairs
+from transformer_ablation.data.filters import TrainingPairs, as_text, training_pairs
 from transformer_ablation.data.ragged import (
     Ragged,
     SplitWriter,
@@ -164,8 +164,8 @@ def prepare(data: DataConfig, cache: Path) -> Prepared:
     filters = {**counts, **chosen.counts}  # all pairs read, also those left out
     if len(train) == 0:
         raise CorpusError(
-            f"split {data.train_split}: no pair is left to train on ({filters}); "
-            "raise data.max_train_length"
+            f"split {data.train_split}: no pair is left to train on "
+            f"({as_text(filters)}); raise data.max_train_length"
         )
     validation = _tokens(corpus, data.validation_split, vocabulary, cache)
     test = None
