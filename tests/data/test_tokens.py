@@ -1,5 +1,6 @@
 """Tokens: what goes in comes out, filters count, caches heal."""
 
+import contextlib
 import dataclasses
 import json
 import subprocess
@@ -414,6 +415,53 @@ def test_two_that_prepare_at_once_learn_the_vocabulary_once(
     for thread in threads:
         thread.join()
     assert learned == [SIZE]
+
+
+# Notes in a file each piece of work that is not found in the cache.
+NOTED = """
+import json, sys, time
+from pathlib import Path
+from transformer_ablation.config import DataConfig
+from transformer_ablation.data import corpus, tokens
+from transformer_ablation.vocabulary import Vocabulary
+
+def noted(name, work):
+    def note(*arguments, **named):
+        with Path(sys.argv[3]).open("a") as file:
+            file.write(name + chr(10))
+        time.sleep(0.2)  # the other arrives meanwhile
+        return work(*arguments, **named)
+    return note
+
+corpus._prepare = noted("corpus", corpus._prepare)
+tokens.tokenize = noted("tokens", tokens.tokenize)
+Vocabulary.train = noted("vocabulary", Vocabulary.train)
+print("ready", flush=True)
+sys.stdin.readline()
+found = tokens.prepare(DataConfig(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+print(found.vocabulary.content_hash, len(found.train), len(found.validation))
+"""
+
+
+def test_two_processes_that_prepare_at_once_do_the_work_once(data, tmp_path):
+    fields, notes = json.dumps(dataclasses.asdict(data)), tmp_path / "notes"
+    given = [fields, str(tmp_path / "cache"), str(notes)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as stack:
+        command = [sys.executable, "-c", NOTED, *given]
+        both = [stack.enter_context(subprocess.Popen(command, **pipes)) for _ in "ab"]
+        assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
+        for process in both:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        found = [process.communicate(timeout=120)[0] for process in both]
+    assert found[0] == found[1] and found[0].endswith(" 3 2\n")
+    # Tokens of training and of validation.
+    assert sorted(notes.read_text().split()) == [
+        "corpus",
+        *["tokens"] * 2,
+        "vocabulary",
+    ]
 
 
 # The text that a vocabulary is learned from.
