@@ -163,6 +163,20 @@ def test_files_written_in_parts_are_those_of_numpy(tmp_path, dtype, parts):
     assert as_lists(load_split(folder)) == [list(x) for x in sides]
 
 
+def test_loaded_split_holds_eight_bytes_a_sequence(tmp_path):
+    """Where each begins and how long it is; the ids stay in the file."""
+    sides = [[9] * i for i in range(1, 40)], [[7, 8]] * 39
+    held = load_split(write(tmp_path / "x", TokenizedSplit(*map(Ragged.of, sides))))
+    for side, expected in zip((held.source, held.target), sides, strict=True):
+        assert isinstance(side.ids, np.memmap)
+        assert side.starts.nbytes + side.lengths.nbytes == 8 * 39
+        order = np.array([38, 0, 17, 5])
+        rows = side.padded(order, rows=4, length=39)
+        assert [[x for x in row if x != PAD] for row in rows.tolist()] == [
+            expected[i] for i in order
+        ]
+
+
 @pytest.mark.parametrize("wrong", [-1, 2**16])
 def test_id_that_its_file_cannot_hold_is_not_cut(tmp_path, wrong):
     split = TokenizedSplit(Ragged.of([[5]]), Ragged.of([[wrong]]))
