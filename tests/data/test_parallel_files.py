@@ -481,7 +481,8 @@ def test_damaged_note_is_ignored(tmp_path, monkeypatch):
     path = write_sides(tmp_path / "text") / "train.en"
     before = scan.scan(path, 1, tmp_path / "notes")
     (note,) = (tmp_path / "notes").iterdir()
-    for content in ("{", "[]", "{}", '{"stamp": 1}'):
+    other = note.read_text().replace('"lines": 5', '"lines": 4')
+    for content in ("{", "[]", "7", "{}", '{"stamp": 1}', other):
         note.write_text(content)
         assert scan.scan(path, 1, tmp_path / "notes") == before
     # Five lines, of which one is empty.

@@ -48,7 +48,7 @@ def scan(path: Path, columns: int, notes: Path) -> Scan:
     key = storage.content_key([str(path.resolve()), columns])
     note = notes / f"{key[:32]}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        kept = storage.read_json(note)
+        kept = storage.read_sealed(note)
         if kept["stamp"] == stamp:
             return Scan(kept["sha256"], kept["lines"], tuple(kept["filled"]))
     settled = time.time_ns() - max(stamp["mtime_ns"], stamp["ctime_ns"]) > _SETTLED_NS
@@ -57,7 +57,7 @@ def scan(path: Path, columns: int, notes: Path) -> Scan:
         # Only a saving of time: a cache that cannot be written fails elsewhere.
         with contextlib.suppress(OSError):
             notes.mkdir(parents=True, exist_ok=True)
-            storage.write_json(note, {"stamp": stamp, **found._asdict()})
+            storage.write_sealed(note, {"stamp": stamp, **found._asdict()})
     return found
 
 

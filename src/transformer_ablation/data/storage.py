@@ -21,6 +21,7 @@ from typing import Any
 FORMAT = 1  # of everything in the cache; raised whenever its layout changes
 CONTENTS = "contents.json"  # of a published folder: its facts and its files
 VERIFIED = "verified.json"  # beside it: state of the files whose digests were right
+_SEAL = "seal"
 # Times of files are coarse: one changed so lately may be changed again unseen.
 _SETTLED_SECONDS = 2.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -80,8 +81,7 @@ def _finish(folder: Path, facts: dict, digests: bool) -> None:
         _flush(paths)  # else a power cut can leave zeros in verified files
     if states:
         write_json(folder / VERIFIED, states)
-    sealed = {"facts": facts, "files": files}
-    write_json(folder / CONTENTS, {**sealed, "sha256": content_key(sealed)})
+    write_sealed(folder / CONTENTS, {"facts": facts, "files": files})
 
 
 def place(cache: Path | str, kind: str, name: str) -> Path:
@@ -95,11 +95,8 @@ def read(folder: Path) -> dict | None:
     Digests are computed once: later, files in the same state are taken to be right.
     """
     try:
-        contents = read_json(folder / CONTENTS)
-        facts, files = contents["facts"], contents["files"]
-        if contents["sha256"] != content_key({"facts": facts, "files": files}):
-            return None
-        return facts if _intact(folder, files) else None
+        contents = read_sealed(folder / CONTENTS)
+        return contents["facts"] if _intact(folder, contents["files"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -147,6 +144,23 @@ def write_json(path: Path, value: Any) -> None:
     """Writes JSON atomically."""
     text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)
     write_bytes(path, text.encode())
+
+
+def write_sealed(path: Path, value: dict) -> None:
+    """Writes a JSON object atomically, with a digest of it."""
+    write_json(path, {**value, _SEAL: content_key(value)})
+
+
+def read_sealed(path: Path) -> dict:
+    """What ``write_sealed`` wrote.
+
+    Raises:
+      ValueError: if it is damaged.
+    """
+    value = dict(read_json(path))
+    if value.pop(_SEAL, None) != content_key(value):
+        raise ValueError(f"{path}: damaged")
+    return value
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -75,7 +75,7 @@ def prepared_in(directory: str, pair: str) -> Path:
     if lacking:
         raise CorpusError(
             f"data.directory: {folder} lacks {', '.join(lacking)}; copy the whole "
-            f"folder again, or {remedy}"
+            f"folder again; {remedy}"
         )
     return folder
 
