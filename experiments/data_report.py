@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer_ablation.data.filters import FIELDS
-
 # What a finding says of its lines or pairs; docs/data.md has the rules.
 MEANINGS = {
     "duplicate": "equal an earlier pair",
@@ -19,6 +17,7 @@ MEANINGS = {
     "next_line": "next line, U+0085",
     "line_separator": "line separator, U+2028",
     "paragraph_separator": "paragraph separator, U+2029",
+    "byte_order_mark": "U+FEFF, a byte order mark inside the text",
     "not_nfc": "not in Unicode's form NFC",
     "character_reference": "SGML or HTML character references",
     "tag": "SGML or HTML tags",
@@ -27,14 +26,6 @@ MEANINGS = {
     "double_space": "two spaces running",
     "other_language": "look like the other language",
     "other_translation": "stood before, with another translation",
-}
-REASONS = {
-    "duplicate": "equal to an earlier one",
-    "overlap": "with a line of validation or test",
-    "copy": "with equal sides",
-    "length_ratio": "out of proportion",
-    "too_many_words": "of too many words",
-    "characters": "with control or replacement characters",
 }
 
 
@@ -71,20 +62,6 @@ def _occurring(
         for side in ("pair", *languages):
             if sides[side]["count"]:
                 yield train, side, sides[side], f"also in {other}"
-
-
-def filtered(counts: Mapping[str, int]) -> str:
-    """Training pairs read, left out by reason in the order applied, and kept."""
-    left_out = [f"{counts[r]:,} {REASONS[r]}" for r in FIELDS if r in counts]
-    return ", ".join(
-        [
-            f"{counts['read']:,} read",
-            *left_out,
-            f"{counts['empty_side']:,} with an empty side",
-            f"{counts['too_long']:,} too long",
-            f"{counts['kept']:,} kept",
-        ]
-    )
 
 
 def visible(text: str) -> str:

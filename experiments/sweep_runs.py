@@ -28,7 +28,7 @@ def complete(
     base = sweep_file.base
     expanded = rows.expand(base, rows.select(sweep_file.rows, names))
     check_workdir(workdir, base)
-    identify = sweep_data.identifier([item.config.data for item in expanded], cache)
+    identify = sweep_data.identifier(expanded, cache, read_records(workdir))
     todo = runs.make_runs(expanded, seeds, workdir, identify)
     done = runs.finals(todo, read_record)
     sweep_data.check((run for run in todo if run.name not in done), cache)

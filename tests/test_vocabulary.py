@@ -10,6 +10,8 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_ablation import config
+from transformer_ablation import vocabulary as vocabulary_module
 from transformer_ablation.vocabulary import (
     BOS,
     EOS,
@@ -103,7 +105,8 @@ def test_text_that_is_no_line_is_refused(vocabulary, text):
         vocabulary.encode(text)
 
 
-def test_sizes_that_fit_are_named():
+def test_sizes_that_fit_are_named(monkeypatch):
+    monkeypatch.setattr(vocabulary_module, "MIN_SIZE", 0)
     # Text "ab" has 4 special ids, 256 bytes, 3 characters (a, b and the word mark _)
     # and pieces "ab", "_ab", "_a": 266 at most, 263 without any of the last three.
     with pytest.raises(VocabularyError, match="267 .* largest .* is 266: .*size=266$"):
@@ -112,6 +115,15 @@ def test_sizes_that_fit_are_named():
         Vocabulary.train(["ab"] * 9, 262)
     largest, smallest = (Vocabulary.train(["ab"] * 9, size) for size in (266, 263))
     assert [len(v.encode("ab")) for v in (largest, smallest)] == [1, 3]
+
+
+def test_size_that_no_config_may_have_is_not_advised(base_config):
+    with pytest.raises(VocabularyError, match="too small .* gives 266 .* at least 300"):
+        Vocabulary.train(["ab"] * 9, 400)
+    field = "data.vocabulary_size"
+    config.replace(base_config, {field: vocabulary_module.MIN_SIZE})
+    with pytest.raises(config.ConfigError, match=field):
+        config.replace(base_config, {field: vocabulary_module.MIN_SIZE - 1})
 
 
 @pytest.mark.parametrize("lines", [[], [""], ["\t\0"]])

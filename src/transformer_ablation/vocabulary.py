@@ -19,6 +19,8 @@ UNK = 1
 BOS = 2
 EOS = 3
 
+MIN_SIZE = 300  # the lowest that data.vocabulary_size may be
+
 # SentencePiece writes a space as U+2581 and reads every U+2581 back as a space.
 # Text that holds one is escaped, and so is the escape character itself.
 _SPACE_MARK, _ESCAPE = "\u2581", "\x1a"
@@ -71,7 +73,7 @@ class Vocabulary:
 
         Raises:
           VocabularyError: if the text has too few or too many different pieces
-            for ``size``; the message says which sizes work.
+            for ``size``; the message says which sizes work, if any does.
         """
         writer = BytesIO()
         failures: list[BaseException] = []
@@ -223,6 +225,11 @@ def _short_parts(text: str) -> Iterator[str]:
 def _training_fault(message: str, size: int) -> str:
     """What the user has to change, from the trainer's message."""
     if found := re.search(r"set it to a value <= (\d+)", message):
+        if int(found[1]) < MIN_SIZE:
+            return (
+                f"this text is too small to learn from: it gives {found[1]} pieces, "
+                f"and a vocabulary has at least {MIN_SIZE}; use more text"
+            )
         return (
             f"a vocabulary of {size} pieces is more than this text gives; "
             f"the largest that works is {found[1]}: {_FLAG}={found[1]}"

@@ -32,6 +32,8 @@ LINES = [
     ("a\u2029b", {"paragraph_separator"}),
     ("caf\u00e9", set()),
     ("cafe\u0301", {"not_nfc"}),
+    ("\ufeffa", {"byte_order_mark"}),
+    ("a\ufeff b", {"byte_order_mark"}),
     ("\u0301 has nothing before it", set()),
     ("5 \u212b", {"not_nfc"}),  # the Angstrom sign; NFC has the letter
     ("\u0915\u093c", set()),  # composition of these two is excluded

@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import hashlib
+import http.client
 import io
 import json
 import shutil
@@ -270,7 +271,9 @@ def test_manifest_and_second_load_import_neither_tfds_nor_jax(prepared_cache, lo
     assert done.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("damage", ["shorter", "missing", "no contents"])
+@pytest.mark.parametrize(
+    "damage", ["shorter", "missing", "no contents", "flipped", "zeros"]
+)
 def test_damaged_preparation_is_done_again(data_of, tmp_path, damage):
     data = data_of(write(tmp_path / "text"))
     before = load_corpus(data, tmp_path).manifest
@@ -279,6 +282,12 @@ def test_damaged_preparation_is_done_again(data_of, tmp_path, damage):
         records.write_bytes(records.read_bytes()[:-1])
     elif damage == "missing":
         records.unlink()
+    elif damage == "flipped":
+        content = records.read_bytes()
+        assert content.count(b"dog") == 1
+        records.write_bytes(content.replace(b"dog", b"dof"))
+    elif damage == "zeros":
+        records.write_bytes(bytes(records.stat().st_size))
     else:
         next((tmp_path / "format1").rglob("contents.json")).write_text("{")
     assert read_manifest(data, tmp_path) is None
@@ -323,7 +332,26 @@ def test_undecodable_byte_is_placed(data_of, tmp_path):
 
 def test_empty_split_is_refused(data_of, tmp_path):
     folder = write(tmp_path / "text", TEXT | {"val.de": "", "val.en": ""})
-    assert "are empty" in fault(data_of(folder), tmp_path)
+    assert fault(data_of(folder), tmp_path) == (
+        f"{folder / 'val.de'}: is empty; it must hold a sentence a line"
+    )
+
+
+def test_split_of_blank_lines_is_refused(data_of, tmp_path):
+    folder = write(tmp_path / "text", TEXT | {"val.en": "\n \n"})
+    assert fault(data_of(folder), tmp_path) == (
+        f"{folder / 'val.en'}: split 'validation' has no sentence: all of its 2 lines "
+        "are blank"
+    )
+
+
+def test_file_that_is_there_twice_is_refused(data_of, tmp_path):
+    """Which of the two was meant cannot be known."""
+    folder = write(tmp_path / "text")
+    (folder / "val.en.gz").write_bytes(gzip.compress(b"One\nTwo\n"))
+    assert fault(data_of(folder), tmp_path) == (
+        f"{folder}: there twice, plain and with .gz: val.en; keep one of each"
+    )
 
 
 def test_damaged_gzip_is_named(data_of, tmp_path):
@@ -365,6 +393,32 @@ def test_without_a_network_the_folder_is_asked_for(data_of, tmp_path, monkeypatc
     for name in TEXT:
         assert name in message
     assert list(tmp_path.rglob("*.gz")) == []
+
+
+def test_download_that_breaks_off_goes_on_with_what_is_missing(
+    data_of, tmp_path, monkeypatch, multi30k_directory
+):
+    asked = []
+
+    class Broken(io.BytesIO):
+        def read(self):
+            raise http.client.IncompleteRead(b"half")
+
+    def serve(url, **_):
+        asked.append(name := url.rpartition("/")[2])
+        if len(asked) == 3:
+            return Broken()
+        return (multi30k_directory / name).open("rb")
+
+    monkeypatch.setattr(urllib.request, "urlopen", serve)
+    data = data_of(None, train_split="test_2017_flickr")
+    with pytest.raises(DownloadError, match="IncompleteRead.*data.directory=DIR"):
+        load_corpus(data, tmp_path)
+    first, second, broken = asked
+    assert sorted(p.name for p in tmp_path.rglob("*.gz")) == sorted([first, second])
+    assert load_corpus(data, tmp_path).manifest["official"] is True
+    assert asked[3] == broken
+    assert len(set(asked)) == 6 == len(asked) - 1
 
 
 def test_download_of_another_content_is_refused(data_of, tmp_path, monkeypatch):
@@ -435,6 +489,67 @@ def test_wmt14_is_read_where_tfds_prepared_it(data_of, tmp_path):
     assert read_manifest(data, tmp_path / "cache") == loaded.manifest
     info.write_text(info.read_text().replace("array_record", "tfrecord"))
     assert "tfrecord; array_record is needed" in fault(data, tmp_path / "cache")
+
+
+@pytest.fixture
+def wmt14_data(data_of, tmp_path):
+    """DataConfig of a prepared WMT folder, and the folder."""
+    info = wmt14_folder(tmp_path / "tfds", write(tmp_path / "text"))
+    data = data_of(tmp_path / "tfds", corpus="wmt14", test_split="test")
+    return data, info.parent
+
+
+def test_wmt14_of_other_text_is_another_corpus(wmt14_data, tmp_path):
+    """Also where TFDS's notes about it are the same."""
+    data, folder = wmt14_data
+    before = load_corpus(data, tmp_path / "cache")
+    info = (folder / "dataset_info.json").read_bytes()
+    other = TEXT | {"test_2016_flickr.en": "Lost\n"}
+    text = write(tmp_path / "other", other)
+    made = wmt14_folder(tmp_path / "tfds2", text).parent
+    assert (made / "dataset_info.json").read_bytes() == info
+    for path in made.iterdir():
+        shutil.copy(path, folder / path.name)
+    assert read_manifest(data, tmp_path / "cache") is None
+    after = load_corpus(data, tmp_path / "cache")
+    assert list(after.splits["test"]) == [("Lost", "Letzter")]
+    assert manifest_hash(after.manifest) != manifest_hash(before.manifest)
+
+
+def test_wmt14_that_changes_while_it_is_read_is_refused(wmt14_data, tmp_path):
+    data, folder = wmt14_data
+    loaded = load_corpus(data, tmp_path / "cache")
+    loaded.check_unchanged()
+    path = next(folder.glob("*train.array_record*"))
+    path.write_bytes(path.read_bytes())
+    with pytest.raises(CorpusError, match="tfds was changed while it was read"):
+        loaded.check_unchanged()
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_wmt14_without_one_of_its_files_is_refused(wmt14_data, tmp_path, split):
+    data, folder = wmt14_data
+    load_corpus(data, tmp_path / "cache")
+    (path,) = folder.glob(f"*{split}.array_record*")
+    path.unlink()
+    message = fault(data, tmp_path / "cache")
+    assert f"{folder} lacks {path.name}; copy the whole folder again" in message
+
+
+def test_wmt14_with_damaged_notes_is_refused(wmt14_data, tmp_path):
+    data, folder = wmt14_data
+    (folder / "dataset_info.json").write_text('{"fileFormat": "array_record"}')
+    assert "holds no prepared wmt14" in fault(data, tmp_path / "cache")
+
+
+def test_damaged_records_are_named_with_the_remedy(wmt14_data, tmp_path):
+    """Those of a folder of the user, of which no digest is kept."""
+    data, folder = wmt14_data
+    (path,) = folder.glob("*train.array_record*")
+    path.write_bytes(bytes(path.stat().st_size))
+    message = fault(data, tmp_path / "cache")
+    assert message.startswith(f"{folder}: split train cannot be read (RuntimeError: ")
+    assert "restore the folder from a copy" in message and "\n" not in message
 
 
 def test_wmt14_that_is_not_there_is_refused(data_of, tmp_path):

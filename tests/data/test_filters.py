@@ -226,9 +226,33 @@ def test_filters_that_are_off_leave_tokens_and_counts_as_they_were(prepared, fol
     assert found.filters == {"read": 7, "kept": 6, "empty_side": 1, "too_long": 0}
     pairs = [x for x in zip(ENGLISH, GERMAN, strict=True) if x[0]]
     assert texts(found.train, found.vocabulary) == pairs
-    assert not (folder / "cache" / "format1" / "filtered").exists()
-    lines = [x for pair in zip(GERMAN, ENGLISH, strict=True) for x in pair]
+    lines = [x for source, target in pairs for x in (target, source)]
     assert found.vocabulary.content_hash == Vocabulary.train(lines, SIZE).content_hash
+
+
+def test_filter_that_takes_out_nothing_changes_nothing(prepared):
+    """An empty side is always left out, and its other side is not learned from."""
+    found, off = prepared(filter_max_words=99), prepared()
+    assert found.vocabulary.content_hash == off.vocabulary.content_hash
+    assert found.filters == {**off.filters, "too_many_words": 0}
+    assert texts(found.train, found.vocabulary) == texts(off.train, off.vocabulary)
+
+
+def test_text_without_empty_sides_is_not_filtered_at_all(prepared, folder):
+    (folder / "train.en").write_text("a\n" * 7)
+    assert prepared().filters["kept"] == 7
+    assert not (folder / "cache" / "format1" / "filtered").exists()
+
+
+def test_sides_that_never_meet_are_refused(prepared, folder):
+    (folder / "train.en").write_text("a\n\n" * 200)
+    (folder / "train.de").write_text("\nb\n" * 200)
+    with pytest.raises(CorpusError) as caught:
+        prepared()
+    assert str(caught.value) == (
+        "split train: no pair is left to train on (400 read, 400 with an empty side); "
+        "line n of one side must translate line n of the other"
+    )
 
 
 def test_filters_choose_training_pairs_vocabulary_and_no_scored_pair(prepared):
@@ -295,8 +319,13 @@ def test_other_validation_text_is_another_overlap(prepared, folder):
 
 
 def test_filters_that_leave_nothing_are_refused(prepared):
-    with pytest.raises(CorpusError, match="no pair is left.*data.filter_max_words"):
+    with pytest.raises(CorpusError) as caught:
         prepared(filter_max_words=1, filter_copies=True, filter_overlap=True)
+    assert str(caught.value) == (
+        "split train: no pair is left to train on (7 read, 2 with a line of validation "
+        "or test, 0 with equal sides, 4 of too many words, 1 with an empty side); turn "
+        "off or relax data.filter_overlap, data.filter_copies, data.filter_max_words"
+    )
 
 
 def test_chosen_pairs_are_pairs(data_of, folder, tmp_path):

@@ -1,5 +1,6 @@
 """Tokens: what goes in comes out, filters count, caches heal."""
 
+import contextlib
 import dataclasses
 import json
 import subprocess
@@ -162,6 +163,20 @@ def test_files_written_in_parts_are_those_of_numpy(tmp_path, dtype, parts):
     assert as_lists(load_split(folder)) == [list(x) for x in sides]
 
 
+def test_loaded_split_holds_eight_bytes_a_sequence(tmp_path):
+    """Where each begins and how long it is; the ids stay in the file."""
+    sides = [[9] * i for i in range(1, 40)], [[7, 8]] * 39
+    held = load_split(write(tmp_path / "x", TokenizedSplit(*map(Ragged.of, sides))))
+    for side, expected in zip((held.source, held.target), sides, strict=True):
+        assert isinstance(side.ids, np.memmap)
+        assert side.starts.nbytes + side.lengths.nbytes == 8 * 39
+        order = np.array([38, 0, 17, 5])
+        rows = side.padded(order, rows=4, length=39)
+        assert [[x for x in row if x != PAD] for row in rows.tolist()] == [
+            expected[i] for i in order
+        ]
+
+
 @pytest.mark.parametrize("wrong", [-1, 2**16])
 def test_id_that_its_file_cannot_hold_is_not_cut(tmp_path, wrong):
     split = TokenizedSplit(Ragged.of([[5]]), Ragged.of([[wrong]]))
@@ -293,7 +308,8 @@ def test_prepared_data_filter_training_and_keep_every_scored_pair(data, tmp_path
 
 def test_vocabulary_is_learned_from_both_sides_of_train_alone(data, tmp_path):
     prepared = prepare(data, tmp_path)
-    interleaved = [x for pair in zip(GERMAN, ENGLISH, strict=True) for x in pair]
+    pairs = [pair for pair in zip(GERMAN, ENGLISH, strict=True) if all(pair)]
+    interleaved = [x for pair in pairs for x in pair]
     expected = Vocabulary.train(interleaved, SIZE).content_hash
     assert prepared.vocabulary.content_hash == expected
     other = dataclasses.replace(data, source_language="de", target_language="en")
@@ -342,8 +358,12 @@ def test_damaged_cache_is_made_again(data, tmp_path, pattern):
 
 
 def test_no_pair_left_to_train_on_is_refused(data, tmp_path):
-    with pytest.raises(CorpusError, match="raise data.max_train_length"):
+    with pytest.raises(CorpusError) as caught:
         prepare(dataclasses.replace(data, max_train_length=1), tmp_path)
+    assert str(caught.value) == (
+        "split train: no pair is left to train on (4 read, 1 with an empty side, 3 too "
+        "long, 0 kept); raise data.max_train_length"
+    )
 
 
 def test_vocabulary_that_does_not_fit_names_the_field(data, tmp_path):
@@ -411,6 +431,53 @@ def test_two_that_prepare_at_once_learn_the_vocabulary_once(
     assert learned == [SIZE]
 
 
+# Notes in a file each piece of work that is not found in the cache.
+NOTED = """
+import json, sys, time
+from pathlib import Path
+from transformer_ablation.config import DataConfig
+from transformer_ablation.data import corpus, tokens
+from transformer_ablation.vocabulary import Vocabulary
+
+def noted(name, work):
+    def note(*arguments, **named):
+        with Path(sys.argv[3]).open("a") as file:
+            file.write(name + chr(10))
+        time.sleep(0.2)  # the other arrives meanwhile
+        return work(*arguments, **named)
+    return note
+
+corpus._prepare = noted("corpus", corpus._prepare)
+tokens.tokenize = noted("tokens", tokens.tokenize)
+Vocabulary.train = noted("vocabulary", Vocabulary.train)
+print("ready", flush=True)
+sys.stdin.readline()
+found = tokens.prepare(DataConfig(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+print(found.vocabulary.content_hash, len(found.train), len(found.validation))
+"""
+
+
+def test_two_processes_that_prepare_at_once_do_the_work_once(data, tmp_path):
+    fields, notes = json.dumps(dataclasses.asdict(data)), tmp_path / "notes"
+    given = [fields, str(tmp_path / "cache"), str(notes)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as stack:
+        command = [sys.executable, "-c", NOTED, *given]
+        both = [stack.enter_context(subprocess.Popen(command, **pipes)) for _ in "ab"]
+        assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
+        for process in both:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        found = [process.communicate(timeout=120)[0] for process in both]
+    assert found[0] == found[1] and found[0].endswith(" 3 2\n")
+    # Tokens of training and of validation.
+    assert sorted(notes.read_text().split()) == [
+        "corpus",
+        *["tokens"] * 2,
+        "vocabulary",
+    ]
+
+
 # The text that a vocabulary is learned from.
 
 
@@ -444,12 +511,12 @@ def test_sample_does_not_step_evenly():
 
 def test_vocabulary_of_a_large_corpus_is_of_a_sample(data, tmp_path, monkeypatch):
     whole = prepare(data, tmp_path).vocabulary.content_hash
-    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 3)
-    pairs = Lines(zip(ENGLISH, GERMAN, strict=True))
-    lines = [x for english, german in sampled(pairs, 3) for x in (german, english)]
+    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 2)
+    pairs = Lines(pair for pair in zip(ENGLISH, GERMAN, strict=True) if all(pair))
+    lines = [x for english, german in sampled(pairs, 2) for x in (german, english)]
     expected = Vocabulary.train(lines, SIZE).content_hash
     prepared = prepare(data, tmp_path)
     assert prepared.vocabulary.content_hash == expected != whole
-    assert prepared.filters["read"] == 4  # all are tokenised
-    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 4)
+    assert prepared.filters["kept"] == 3  # all are tokenised
+    monkeypatch.setattr(tokens, "VOCABULARY_PAIRS", 3)
     assert prepare(data, tmp_path).vocabulary.content_hash == whole

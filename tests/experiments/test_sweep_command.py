@@ -62,6 +62,7 @@ class Training:
                 "validation", "ppl", value, sentences=9, steps=[600], target_tokens=99
             )
         ]
+        manifest = corpus.read_manifest(run.config.data, None) or MANIFEST
         record = new_record(
             results_version=RESULTS_VERSION,
             row=run.row,
@@ -73,6 +74,7 @@ class Training:
             status="finished",
             step=run.config.train.steps,
             scores=scores,
+            data={"manifest_hash": corpus.manifest_hash(manifest)},
         )
         write_record(run.directory, record)
         return "finished"
@@ -200,6 +202,62 @@ def test_data_that_is_missing_is_prepared_once_a_corpus(run, training, monkeypat
     monkeypatch.setattr(tokens, "prepare", prepare)
     assert run("--rows=base,A_h1")[0] == 0
     assert prepared == ["grammar", "grammar"]  # its hash, then whether it fits
+
+
+def manifest_of(data, cache):
+    """As if every corpus in every direction were prepared."""
+    languages = {
+        "source_language": data.source_language,
+        "target_language": data.target_language,
+    }
+    texts = {name: {"sha256": f"{data.corpus} {name}"} for name in ("de", "en")}
+    return {**MANIFEST, **languages, "splits": {"train": texts}}
+
+
+TWO_TEXTS = """
+from configs import table3
+from transformer_ablation.sweep.rows import Row
+
+TITLE = "Two directions"
+get_config = lambda: table3.get_config("grammar")
+
+
+def get_rows():
+    there = {"data.source_language": "de", "data.target_language": "en"}
+    return [
+        Row("base", "base", "base", lambda b: {}),
+        Row("narrow", "C", "d_ff", lambda b: {"model.d_ff": 16}),
+        Row("back", "X", "direction", lambda b: there),
+    ]
+"""
+
+
+def test_rows_of_other_text_are_refused_before_training(
+    training, tmp_path, monkeypatch, capsys
+):
+    """The table would refuse them once all are trained."""
+    monkeypatch.setattr(corpus, "read_manifest", manifest_of)
+    (tmp_path / "two.py").write_text(TWO_TEXTS)
+    given = [f"--config={tmp_path / 'two.py'}", f"--workdir={tmp_path / 'w'}"]
+    given += [f"--cache={tmp_path / 'cache'}", "--config.train.steps=600"]
+    assert command.run(sweep.COMMAND, given) == 2
+    refused = capsys.readouterr().err
+    assert refused == (
+        "row back: is of other text than row base: data.source_language 'de', not "
+        "'en', data.target_language 'en', not 'de'\n"
+        "no table takes both: give all rows one text, or each a --workdir\n"
+    )
+    assert training.ran == [] and not (tmp_path / "w").exists()
+    # One after the other they come to the same.
+    assert command.run(sweep.COMMAND, [*given, "--rows=base,narrow"]) == 0
+    capsys.readouterr()
+    assert command.run(sweep.COMMAND, [*given, "--rows=back"]) == 2
+    assert "row back: is of other text than row base, which this workdir holds" in (
+        capsys.readouterr().err
+    )
+    assert training.ran == ["base seed 0", "narrow seed 0"]
+    other = [x for x in given if "workdir" not in x] + [f"--workdir={tmp_path / 'v'}"]
+    assert command.run(sweep.COMMAND, [*other, "--rows=back"]) == 0
 
 
 def test_refused_data_leave_the_workdir_as_it_was(run, training, tmp_path, monkeypatch):

@@ -48,13 +48,16 @@ class BucketedRows:
             for s, t in buckets
         ]
         of_pair = assign(source_lengths, target_lengths, buckets)
-        self._members = [np.flatnonzero(of_pair == k) for k in range(len(buckets))]
+        # Numbers of pairs, all of an epoch and more: int32 takes half the memory.
+        self._members: list[np.ndarray] = [
+            np.flatnonzero(of_pair == k).astype(np.int32) for k in range(len(buckets))
+        ]
         self.counts = self._batches_by_bucket()
 
     def epoch(self, random: np.random.Generator) -> list[Selection]:
         """The batches of an epoch, in order."""
         batches = []
-        moved: np.ndarray = np.zeros(0, np.int64)
+        moved: np.ndarray = np.zeros(0, np.int32)
         for k, members in enumerate(self._members):
             # Those that moved up come first, so that none moves up for ever.
             pool = np.concatenate([moved, random.permutation(members)])
@@ -63,7 +66,8 @@ class BucketedRows:
             batches += [(k, pool[i : i + rows]) for i in range(0, full, rows)]
             moved = pool[full:]
         shuffled = (batches[i] for i in random.permutation(len(batches)))
-        return [Selection(k, pairs, np.arange(len(pairs))) for k, pairs in shuffled]
+        places = np.arange(max(shape.rows for shape in self.shapes))
+        return [Selection(k, pairs, places[: len(pairs)]) for k, pairs in shuffled]
 
     def _batches_by_bucket(self) -> list[int]:
         """Batches of each bucket in an epoch, the same in every epoch."""

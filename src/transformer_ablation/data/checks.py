@@ -24,7 +24,7 @@ from transformer_ablation.data.lines import (
     repeats,
 )
 
-RULES = 1  # raised whenever another rule gives another report
+RULES = 2  # raised whenever another rule gives another report
 
 LONG_WORDS = 100  # more are a long line
 LENGTH_RATIO = 3  # more times the words of the other side

@@ -88,12 +88,18 @@ class _Chosen:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A corpus in one direction; ``splits`` has the names that the config uses."""
+    """A corpus in one direction.
+
+    Attributes:
+      splits: by the names that the config uses.
+      check_unchanged: raises CorpusError if the text is another than was found.
+    """
 
     source_language: str
     target_language: str
     splits: dict[str, Pairs]
     manifest: dict
+    check_unchanged: Callable[[], None] = lambda: None
 
     def digests(self, split: str) -> list[list[str]]:
         """What identifies the text of a split, whatever the direction."""
@@ -106,14 +112,21 @@ def load_corpus(data: DataConfig, cache: Path) -> Corpus:
     """The corpus of a config, prepared in ``cache`` by the first call.
 
     Raises:
-      CorpusError: if files are missing or do not fit together.
+      CorpusError: if files are missing, damaged or do not fit together.
       DownloadError: if files have to be fetched and cannot be.
     """
     source = sources.find(data, Path(cache))
     folder = _folder(source, cache)
+    check_unchanged = functools.partial(_check_unchanged, source, data, Path(cache))
+
+    def fill(path: Path) -> dict:
+        facts = _prepare(source, data, path)
+        check_unchanged()
+        return facts
+
     facts = storage.read(folder)
     if facts is None:
-        facts = storage.publish(folder, lambda path: _prepare(source, data, path))
+        facts = storage.publish(folder, fill, digests=True)
     manifest = _manifest(facts, data)
     splits = {
         split: Pairs(
@@ -124,7 +137,8 @@ def load_corpus(data: DataConfig, cache: Path) -> Corpus:
         )
         for split in sources.splits_of(data)
     }
-    return Corpus(data.source_language, data.target_language, splits, manifest)
+    languages = data.source_language, data.target_language
+    return Corpus(*languages, splits, manifest, check_unchanged)
 
 
 def read_manifest(data: DataConfig, cache: Path) -> dict | None:
@@ -152,6 +166,15 @@ def _folder(source: sources.Source, cache: Path) -> Path:
     return storage.place(cache, "corpora", f"{source.key}-checks{checks.RULES}")
 
 
+def _check_unchanged(source: sources.Source, data: DataConfig, cache: Path) -> None:
+    """Refuses text that is no longer what the source was found to be."""
+    if sources.find(data, cache).key != source.key:
+        raise CorpusError(
+            f"data.directory: {data.directory} was changed while it was read; run the "
+            "command again"
+        )
+
+
 def _opener(data_path: Path, split: str) -> Callable[[], Any]:
     """A function that opens a split of a prepared TFDS folder."""
     return functools.partial(_open_split, data_path, split)
@@ -162,7 +185,8 @@ def _open_split(data_path: Path, split: str) -> Any:
 
     builder = tfds.builder_from_directory(data_path)
     raw = tfds.core.decode.DeserializeMethod.RAW_BYTES
-    return _TextRecords(builder.as_data_source(split, deserialize_method=raw))
+    records = builder.as_data_source(split, deserialize_method=raw)
+    return _TextRecords(records, f"{data_path}: split {split}")
 
 
 class _TextRecords:
@@ -171,20 +195,28 @@ class _TextRecords:
     TFDS turns every feature of a record into an array and back.
     """
 
-    def __init__(self, records: Any):
+    def __init__(self, records: Any, name: str):
         """``records`` is a TFDS data source that gives serialized examples."""
         self._records = records
+        self._name = name
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, bytes]]:
+        from google.protobuf import message
         from tensorflow_datasets.proto import tf_example_pb2
 
-        examples = map(
-            tf_example_pb2.Example.FromString, self._records.__getitems__(indices)
-        )
-        return [
-            {name: x.bytes_list.value[0] for name, x in found.features.feature.items()}
-            for found in examples
-        ]
+        parse = tf_example_pb2.Example.FromString
+        try:
+            return [
+                {name: x.bytes_list.value[0] for name, x in features.items()}
+                for record in self._records.__getitems__(indices)
+                for features in (parse(record).features.feature,)
+            ]
+        except (RuntimeError, IndexError, message.DecodeError) as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            raise CorpusError(
+                f"{self._name} cannot be read ({reason}); restore the folder from a "
+                "copy, or remove it if it is in the cache: it is then prepared anew"
+            ) from error
 
 
 def _prepare(source: sources.Source, data: DataConfig, folder: Path) -> dict:

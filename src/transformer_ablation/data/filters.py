@@ -5,7 +5,7 @@ validation or test. ``tokens.filter_training`` takes out long pairs afterwards.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,17 @@ FIELDS = {
     "too_many_words": "filter_max_words",
     "characters": "filter_characters",
 }
+# What a count says of training pairs, in the order in which they are left out.
+REASONS = {
+    "duplicate": "equal to an earlier one",
+    "overlap": "with a line of validation or test",
+    "copy": "with equal sides",
+    "length_ratio": "out of proportion",
+    "too_many_words": "of too many words",
+    "characters": "with control or replacement characters",
+    "empty_side": "with an empty side",
+    "too_long": "too long",
+}
 _RULES = 1  # raised whenever a filter takes out other pairs
 _CHARACTERS = (KINDS["control"], KINDS["replacement"])
 
@@ -46,8 +57,9 @@ class TrainingPairs:
 
     Attributes:
       pairs: those that every filter leaves, in the order of the corpus.
-      counts: pairs read, and by reason those left out; empty without a filter.
-      key: says in JSON which filters on which text chose them; None without one.
+      counts: pairs read, and by reason those left out; empty where all are kept
+        because no filter is on and no side is empty.
+      key: says in JSON which filters on which text chose them; None where all are.
     """
 
     pairs: Pairs
@@ -56,7 +68,7 @@ class TrainingPairs:
 
 
 def training_pairs(corpus: Corpus, data: DataConfig, cache: Path) -> TrainingPairs:
-    """The training split through the filters of a config.
+    """The training split through the filters of a config, without empty sides.
 
     Which pairs they leave is kept in ``cache``.
 
@@ -64,7 +76,7 @@ def training_pairs(corpus: Corpus, data: DataConfig, cache: Path) -> TrainingPai
       CorpusError: if they leave none.
     """
     pairs = corpus.splits[data.train_split]
-    if not active(data):
+    if not active(data) and not _has_empty_sides(corpus, data.train_split):
         return TrainingPairs(pairs, {}, None)
     scored = [x for x in (data.validation_split, data.test_split) if x is not None]
     scored = scored if data.filter_overlap else []
@@ -83,11 +95,27 @@ def training_pairs(corpus: Corpus, data: DataConfig, cache: Path) -> TrainingPai
     kept = np.load(folder / "kept.npy", allow_pickle=False)
     if len(kept) == 0:
         fields = ", ".join(f"data.{field}" for field in active(data))
+        remedy = f"turn off or relax {fields}"
+        if counts["empty_side"] == counts["read"]:
+            remedy = "line n of one side must translate line n of the other"
         raise CorpusError(
-            f"split {data.train_split}: no pair is left to train on ({counts}); "
-            f"turn off or relax {fields}"
+            f"split {data.train_split}: no pair is left to train on "
+            f"({as_text(counts)}); {remedy}"
         )
     return TrainingPairs(pairs.at(kept), counts, key)
+
+
+def as_text(counts: Mapping[str, int]) -> str:
+    """Training pairs read, left out by reason in the order applied, and kept."""
+    named = {"read": "read", **REASONS, "kept": "kept"}
+    return ", ".join(f"{counts[x]:,} {named[x]}" for x in named if x in counts)
+
+
+def _has_empty_sides(corpus: Corpus, split: str) -> bool:
+    """Whether the report of the corpus found pairs with an empty side."""
+    found = corpus.manifest["splits"][split]["checks"]
+    languages = corpus.source_language, corpus.target_language
+    return any(found[language]["empty"]["count"] for language in languages)
 
 
 def active(data: DataConfig) -> dict[str, Any]:

@@ -86,6 +86,7 @@ KINDS: dict[str, Find] = {
     "next_line": _character("\x85"),
     "line_separator": _character("\u2028"),
     "paragraph_separator": _character("\u2029"),
+    "byte_order_mark": _character("\ufeff"),
     "not_nfc": _not_nfc,
     "character_reference": _reference,
     "tag": _pattern(_TAG),

@@ -3,6 +3,7 @@
 Memory does not grow with a file, and every fault names file and line.
 """
 
+import codecs
 import contextlib
 import gzip
 import hashlib
@@ -24,11 +25,6 @@ class DownloadError(ValueError):
     """A file that could not be fetched; nothing half-fetched is kept."""
 
     exit_code = 1  # a failure, not a refusal
-
-
-def find_file(directory: Path, name: str) -> Path | None:
-    """``name`` or else ``name.gz`` in a directory, or None."""
-    return next(iter(find_files(directory, name)), None)
 
 
 def find_files(directory: Path, name: str) -> list[Path]:
@@ -79,10 +75,17 @@ def read_lines(path: Path) -> Iterator[str]:
     A final ``\n`` ends the last line; it does not begin another.
 
     Raises:
-      CorpusError: with file, line and byte of the first that is not UTF-8.
+      CorpusError: with file, line and byte of the first that is not UTF-8; also if
+        the file begins with a byte order mark, which is not of its first sentence.
     """
     with open_bytes(path) as file:
         for number, line in enumerate(file, 1):
+            if number == 1 and line.startswith(codecs.BOM_UTF8):
+                raise CorpusError(
+                    f"{path}: line 1 begins with a byte order mark (the bytes EF BB "
+                    "BF), which would become a part of the first sentence; save the "
+                    "file as UTF-8 without it, for example with: tail -c +4"
+                )
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ class Ragged:
 
     Attributes:
       ids: int32 or uint16, often of a file; not all need belong to a sequence.
-      starts, lengths: int64, one a sequence.
+      starts, lengths: integers, one a sequence; of a file as small as they can be.
     """
 
     ids: np.ndarray
@@ -119,12 +119,17 @@ class TokenizedSplit:
 
 
 def load_split(folder: Path) -> TokenizedSplit:
-    """What a ``SplitWriter`` wrote; ids stay on disk until they are used."""
+    """What a ``SplitWriter`` wrote; ids stay on disk until they are used.
+
+    Memory holds 8 bytes a sequence, 12 where a side has 2**32 ids or more.
+    """
 
     def load(name: str) -> Ragged:
         ids = np.load(folder / f"{name}_ids.npy", mmap_mode="r", allow_pickle=False)
         lengths = np.load(folder / f"{name}_lengths.npy", allow_pickle=False)
-        return Ragged.joined(ids, lengths.astype(np.int64))
+        whole = Ragged.joined(ids, lengths)
+        small = np.uint32 if len(ids) < 2**32 else np.int64
+        return dataclasses.replace(whole, starts=whole.starts.astype(small))
 
     return TokenizedSplit(load("source"), load("target"))
 

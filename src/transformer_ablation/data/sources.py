@@ -16,6 +16,7 @@ from transformer_ablation.data import storage, wmt14
 from transformer_ablation.data.multi30k import files as multi30k_files
 from transformer_ablation.data.parallel_files import files as parallel_files
 from transformer_ablation.data.parallel_files import holdout as holdouts
+from transformer_ablation.data.scan import scan_split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +62,11 @@ def _languages(data: DataConfig) -> tuple[str, str]:
     return first, second
 
 
+def _notes(cache: Path) -> Path:
+    """Where it is remembered what text files hold."""
+    return storage.place(cache, "files", "scans")
+
+
 def _grammar(data: DataConfig, cache: Path) -> Source:
     """The embedded corpus; any change of its code makes another key."""
 
@@ -86,6 +92,8 @@ def _multi30k(data: DataConfig, cache: Path) -> Source:
         from transformer_ablation.data.multi30k.builder import Multi30k
 
         files = multi30k_files.paths(located, cache / "downloads" / "multi30k")
+        for split, by_language in files.items():
+            scan_split(split, list(by_language.values()), _notes(cache))
         builder = Multi30k(
             files=files,
             config="-".join(languages),
@@ -111,15 +119,14 @@ def _wmt14(data: DataConfig, cache: Path) -> Source:
             lambda folder: wmt14.download(pair, folder, downloads),
         )
     folder = wmt14.prepared_in(data.directory, pair).resolve()
-    key = storage.content_key([str(folder), wmt14.digest(folder)])[:16]
+    key = storage.content_key([str(folder), wmt14.state(folder)])[:16]
     return Source(f"wmt14-{pair}-{key}", languages, {}, lambda _: folder)
 
 
 def _parallel_files(data: DataConfig, cache: Path) -> Source:
     """A user's own text; only a file that was changed is read again."""
     languages = _languages(data)
-    notes = storage.place(cache, "files", "scans")
-    located = parallel_files.locate(data, languages, notes)
+    located = parallel_files.locate(data, languages, _notes(cache))
     holdout = holdouts.asked(data, located)
 
     def prepare(folder: Path) -> Path:

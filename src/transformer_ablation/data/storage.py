@@ -21,8 +21,17 @@ from typing import Any
 FORMAT = 1  # of everything in the cache; raised whenever its layout changes
 CONTENTS = "contents.json"  # of a published folder: its facts and its files
 VERIFIED = "verified.json"  # beside it: state of the files whose digests were right
+_SEAL = "seal"
 # Times of files are coarse: one changed so lately may be changed again unseen.
 _SETTLED_SECONDS = 2.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+
+
+class CacheError(ValueError):
+    """A cache that cannot be written to."""
+
+    exit_code = 1  # a failure, not a refusal
 
 
 def publish(
@@ -34,33 +43,45 @@ def publish(
       folder: where it shall stand.
       fill: writes the files below the path it is given; returns facts for JSON.
       digests: whether SHA-256 of every file is kept and checked, or its size only.
+
+    Raises:
+      CacheError: if the cache cannot be written to.
+      OSError: ENOSPC, with the folder's name, if its disk is full.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with lock(folder):
+    with writing(folder), lock(folder):
         facts = read(folder)
         if facts is not None:
             return facts
         _remove_leftovers(folder)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=_prefix(folder)))
         try:
-            temporary.chmod(0o755)
-            facts = fill(temporary)
-            paths = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
-            files = {
-                str(path.relative_to(temporary)): _stamp(path, digests)
-                for path in paths
-            }
-            if digests:
-                _flush(paths)  # else a power cut can leave zeros in verified files
-            write_json(temporary / CONTENTS, {"facts": facts, "files": files})
-            os.rename(temporary, folder)
-        except BaseException as error:
-            full = _disk_full(folder, error)
+            with writing(folder):  # a disk is no longer full after what follows
+                temporary.chmod(0o755)
+                _finish(temporary, fill(temporary), digests)
+                os.rename(temporary, folder)
+        finally:
             shutil.rmtree(temporary, ignore_errors=True)
-            if full:
-                raise full from error
-            raise
     return read_json(folder / CONTENTS)["facts"]
+
+
+def _finish(folder: Path, facts: dict, digests: bool) -> None:
+    """Writes beside the files of a folder what they are."""
+    now = time.time()
+    files: dict[str, dict[str, Any]] = {}
+    states: dict[str, list] = {}
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    for path in paths:
+        name, status = str(path.relative_to(folder)), path.stat()
+        files[name] = {"bytes": status.st_size}
+        if digests:
+            digest = files[name]["sha256"] = _digest(path)
+            if status.st_ctime < now - _SETTLED_SECONDS:
+                states[name] = _state(digest, status)
+    if digests:
+        _flush(paths)  # else a power cut can leave zeros in verified files
+    if states:
+        write_json(folder / VERIFIED, states)
+    write_sealed(folder / CONTENTS, {"facts": facts, "files": files})
 
 
 def place(cache: Path | str, kind: str, name: str) -> Path:
@@ -74,7 +95,7 @@ def read(folder: Path) -> dict | None:
     Digests are computed once: later, files in the same state are taken to be right.
     """
     try:
-        contents = read_json(folder / CONTENTS)
+        contents = read_sealed(folder / CONTENTS)
         return contents["facts"] if _intact(folder, contents["files"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -91,8 +112,7 @@ def _intact(folder: Path, files: dict[str, dict]) -> bool:
             return False
         if "sha256" not in stamp:
             continue
-        # No write leaves the time of the last change (ctime) as it was.
-        state = [stamp["sha256"], status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
+        state = _state(stamp["sha256"], status)
         if known.get(name) != state and _digest(path) != stamp["sha256"]:
             return False
         if status.st_ctime < now - _SETTLED_SECONDS:
@@ -101,6 +121,11 @@ def _intact(folder: Path, files: dict[str, dict]) -> bool:
         with contextlib.suppress(OSError):  # a cache that cannot be written to
             write_json(folder / VERIFIED, found)
     return True
+
+
+def _state(sha256: str, status: os.stat_result) -> list:
+    """Another after any write: none leaves the time of the last change (ctime)."""
+    return [sha256, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _verified(folder: Path) -> dict[str, list]:
@@ -119,6 +144,23 @@ def write_json(path: Path, value: Any) -> None:
     """Writes JSON atomically."""
     text = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)
     write_bytes(path, text.encode())
+
+
+def write_sealed(path: Path, value: dict) -> None:
+    """Writes a JSON object atomically, with a digest of it."""
+    write_json(path, {**value, _SEAL: content_key(value)})
+
+
+def read_sealed(path: Path) -> dict:
+    """What ``write_sealed`` wrote.
+
+    Raises:
+      ValueError: if it is damaged.
+    """
+    value = dict(read_json(path))
+    if value.pop(_SEAL, None) != content_key(value):
+        raise ValueError(f"{path}: damaged")
+    return value
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -142,13 +184,6 @@ def content_key(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _stamp(path: Path, digest: bool) -> dict:
-    stamp: dict[str, Any] = {"bytes": path.stat().st_size}
-    if digest:
-        stamp["sha256"] = _digest(path)
-    return stamp
-
-
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -161,15 +196,47 @@ def _flush(paths: list[Path]) -> None:
             os.fsync(file.fileno())
 
 
-def _disk_full(folder: Path, error: BaseException) -> OSError | None:
-    """The plain error of a full disk where a library hides it behind its own."""
-    if not isinstance(error, Exception):
-        return None
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """For what writes a path of the cache: makes its folder and names its faults.
+
+    Raises:
+      CacheError: if the cache cannot be written to.
+      OSError: ENOSPC, with the path's name, if its disk is full.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except Exception as error:
+        if _disk_full(path, error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            where = Path(error.filename or path)
+            if path.is_relative_to(where) or where.is_relative_to(path.parent):
+                raise CacheError(
+                    f"{where}: {os.strerror(error.errno).lower()}; this is in the "
+                    "cache of prepared data: name a folder that can be written to "
+                    "with --cache=DIR or TRANSFORMER_ABLATION_CACHE"
+                ) from error
+        raise
+
+
+def _disk_full(path: Path, error: BaseException) -> bool:
+    """Whether a full disk is behind an error, though a library may hide it."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    words = os.strerror(errno.ENOSPC)
+    if any(getattr(x, "errno", None) in _FULL or words in str(x) for x in causes):
+        return True
     if isinstance(error, OSError) and error.errno and error.filename:
-        return None
-    if shutil.disk_usage(folder.parent).free > 2**20:
-        return None
-    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        return False
+    try:
+        return shutil.disk_usage(path.parent).free <= 2**20
+    except OSError:
+        return False
 
 
 def _prefix(folder: Path) -> str:

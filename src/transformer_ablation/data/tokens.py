@@ -11,7 +11,7 @@ import numpy as np
 from transformer_ablation.config import DataConfig
 from transformer_ablation.data import progress, storage, workers
 from transformer_ablation.data.corpus import Corpus, CorpusError, Pairs, load_corpus
-from transformer_ablation.data.filters import TrainingPairs, training_pairs
+from transformer_ablation.data.filters import TrainingPairs, as_text, training_pairs
 from transformer_ablation.data.ragged import (
     Ragged,
     SplitWriter,
@@ -164,8 +164,8 @@ def prepare(data: DataConfig, cache: Path) -> Prepared:
     filters = {**counts, **chosen.counts}  # all pairs read, also those left out
     if len(train) == 0:
         raise CorpusError(
-            f"split {data.train_split}: no pair is left to train on ({filters}); "
-            "raise data.max_train_length"
+            f"split {data.train_split}: no pair is left to train on "
+            f"({as_text(filters)}); raise data.max_train_length"
         )
     validation = _tokens(corpus, data.validation_split, vocabulary, cache)
     test = None
@@ -191,8 +191,7 @@ def _vocabulary(
     path = storage.place(cache, "vocabularies", name)
     with contextlib.suppress(VocabularyError):  # missing or damaged: made anew
         return Vocabulary.load(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with storage.lock(path):
+    with storage.writing(path), storage.lock(path):
         with contextlib.suppress(VocabularyError):
             return Vocabulary.load(path)  # another has made it meanwhile
         lines = _training_lines(corpus, chosen.pairs)
@@ -241,6 +240,7 @@ def _tokens(
     def fill(folder: Path) -> dict:
         with progress.bar(f"tokenising {split}", len(pairs)) as done:
             tokenize(pairs, vocabulary, folder, done=done)
+        corpus.check_unchanged()  # else the tokens would not be those of the digests
         return {}
 
     direction = [corpus.source_language, corpus.target_language]
@@ -250,4 +250,10 @@ def _tokens(
     folder = storage.place(cache, "tokens", storage.content_key(key)[:32])
     if storage.read(folder) is None:
         storage.publish(folder, fill, digests=True)
-    return load_split(folder)
+    found = load_split(folder)
+    if len(found) != len(pairs):
+        raise CorpusError(
+            f"{folder}: has {len(found)} pairs, but split {split} has {len(pairs)} to "
+            "tokenise; remove this folder and run the command again"
+        )
+    return found

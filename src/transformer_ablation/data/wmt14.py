@@ -18,6 +18,7 @@ from typing import Any
 
 from transformer_ablation.data import storage
 from transformer_ablation.data.parallel_text import CorpusError, DownloadError
+from transformer_ablation.data.scan import stamp_of
 from transformer_ablation.data.tfds_buckets import plain_buckets
 
 NAME = "wmt14_translate"
@@ -47,7 +48,8 @@ def prepared_in(directory: str, pair: str) -> Path:
     """The folder of a language pair ("de-en") below a TFDS data folder.
 
     Raises:
-      CorpusError: if it is not there, or in a format that needs TensorFlow.
+      CorpusError: if it is not there, not whole, or in a format that needs
+        TensorFlow.
     """
     folder = Path(directory) / NAME / pair / VERSION
     remedy = (
@@ -58,7 +60,8 @@ def prepared_in(directory: str, pair: str) -> Path:
     )
     try:
         info = storage.read_json(folder / "dataset_info.json")
-    except (OSError, ValueError):
+        files = _files(info, folder)
+    except (OSError, ValueError, KeyError, TypeError):
         raise CorpusError(
             f"data.directory: {directory} holds no prepared {NAME}/{pair}/{VERSION}; "
             f"{remedy}"
@@ -68,12 +71,34 @@ def prepared_in(directory: str, pair: str) -> Path:
             f"data.directory: {folder} is in format {info.get('fileFormat')}; "
             f"array_record is needed; {remedy}"
         )
+    lacking = [path.name for path in files if not path.is_file()]
+    if lacking:
+        raise CorpusError(
+            f"data.directory: {folder} lacks {', '.join(lacking)}; copy the whole "
+            f"folder again; {remedy}"
+        )
     return folder
 
 
-def digest(folder: Path) -> str:
-    """SHA-256 of what TFDS noted about a prepared folder."""
-    return hashlib.sha256((folder / "dataset_info.json").read_bytes()).hexdigest()
+def state(folder: Path) -> list:
+    """What is different after any change of a prepared folder, for JSON."""
+    path = folder / "dataset_info.json"
+    files = _files(storage.read_json(path), folder)
+    return [
+        hashlib.sha256(path.read_bytes()).hexdigest(),
+        {path.name: stamp_of(path) for path in files},
+    ]
+
+
+def _files(info: Mapping[str, Any], folder: Path) -> list[Path]:
+    """The files that hold the text, by what TFDS noted about a folder."""
+    lengths = {split["name"]: split["shardLengths"] for split in info["splits"]}
+    return [
+        folder / f"{NAME}-{split}.array_record-{i:05d}-of-{len(of_split):05d}"
+        for split in ("train", *NEWSTEST)
+        for of_split in (lengths.get(split) or [0],)
+        for i in range(len(of_split))
+    ]
 
 
 def unusual(manifest: Mapping[str, Any]) -> list[str]:
@@ -97,6 +122,7 @@ def download(pair: str, folder: Path, downloads: Path) -> Path:
 
     Raises:
       DownloadError: if a file cannot be fetched, or is not the published one.
+      CacheError: if ``downloads`` cannot be written to.
     """
     import tensorflow_datasets as tfds
     import tensorflow_datasets.translate.wmt14  # registers the builder
@@ -111,12 +137,18 @@ def download(pair: str, folder: Path, downloads: Path) -> Path:
             # Without a network TFDS would try again for minutes before it says so.
             urllib.request.urlopen(HOST, timeout=30).close()
         # TFDS reports on stdout, which belongs to the command.
-        with contextlib.redirect_stdout(sys.stderr), plain_buckets():
+        with (
+            storage.writing(manual),
+            contextlib.redirect_stdout(sys.stderr),
+            plain_buckets(),
+        ):
             _fetch(ARCHIVES[pair], downloads)
             builder.download_and_prepare(
                 download_dir=downloads,
                 download_config=tfds.download.DownloadConfig(try_download_gcs=False),
             )
+    except storage.CacheError:
+        raise
     except Exception as error:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):
             raise

@@ -16,7 +16,7 @@ from transformer_ablation.data.parallel_text import (
     CorpusError,
     DownloadError,
     content_digest,
-    find_file,
+    find_files,
 )
 
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
@@ -105,7 +105,8 @@ def locate(directory: str | None, splits: list[str], languages: list[str]) -> Lo
     """The files of a folder, or of the public repository if ``directory`` is None.
 
     Raises:
-      CorpusError: if the folder or some of its files are missing; names them all.
+      CorpusError: if the folder or some of its files are missing, or there twice;
+        names them all.
     """
     names = {s: {x: f"{FILES[s]}.{x}" for x in languages} for s in splits}
     flat = [name for split in names.values() for name in split.values()]
@@ -117,7 +118,14 @@ def locate(directory: str | None, splits: list[str], languages: list[str]) -> Lo
             f"data.directory: there is no folder {directory}; it must hold "
             f"{_listed(flat)}"
         )
-    missing = [name for name in flat if find_file(folder, name) is None]
+    found = {name: find_files(folder, name) for name in flat}
+    twice = [name for name, files in found.items() if len(files) > 1]
+    if twice:
+        raise CorpusError(
+            f"{folder}: there twice, plain and with .gz: {', '.join(twice)}; keep one "
+            "of each"
+        )
+    missing = [name for name, files in found.items() if not files]
     if missing:
         present = [name for name in flat if name not in missing]
         raise CorpusError(
@@ -146,20 +154,21 @@ def paths(located: Located, downloads: Path) -> dict[str, dict[str, Path]]:
 
 
 def _path(folder: Path, name: str) -> Path:
-    path = find_file(folder, name)
-    if path is None:
+    files = find_files(folder, name)
+    if not files:
         raise CorpusError(f"{folder}: {name} has disappeared")
-    return path
+    return files[0]
 
 
 def _download(names: list[str], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         path = folder / f"{name}.gz"
         with contextlib.suppress(CorpusError):
             if path.exists() and content_digest(path) == OFFICIAL[name][1]:
                 continue
-        storage.write_bytes(path, _fetch(name, names))
+        content = _fetch(name, names)
+        with storage.writing(path):
+            storage.write_bytes(path, content)
 
 
 def _fetch(name: str, names: list[str]) -> bytes:

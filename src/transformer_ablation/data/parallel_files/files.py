@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transformer_ablation.config import DataConfig
-from transformer_ablation.data.parallel_files.scan import Scan, scan, stamp_of
 from transformer_ablation.data.parallel_text import (
     CorpusError,
     find_files,
     read_pairs,
     read_table,
-    unequal,
 )
+from transformer_ablation.data.scan import Scan, scan_split, stamp_of
 
 _SHOWN_NAMES = 12  # of the files of a folder, in a message
 
@@ -97,7 +96,9 @@ def locate(data: DataConfig, languages: tuple[str, str], notes: Path) -> Located
     if problems:
         raise CorpusError("\n".join(problems))
     stamps = {path: stamp_of(path) for text in texts.values() for path in text.paths}
-    scans = {split: _scan(split, text, notes) for split, text in texts.items()}
+    scans = {
+        split: scan_split(split, text.paths, notes) for split, text in texts.items()
+    }
     return Located(
         texts,
         {split: found[0].lines for split, found in scans.items()},
@@ -159,30 +160,6 @@ def _missing(
 def _needed(split: str, languages: tuple[str, str]) -> str:
     a, b = languages
     return f"{split}.{a} and {split}.{b}, or {split}.{a}-{b}.tsv (plain or with .gz)"
-
-
-def _scan(split: str, text: Text, notes: Path) -> list[Scan]:
-    """What the files of a split hold.
-
-    Raises:
-      CorpusError: if they have no line, no sentence, or unequal numbers of lines.
-    """
-    columns = 1 if len(text.paths) == 2 else 2
-    found = [scan(path, columns, notes) for path in text.paths]
-    for path, each in zip(text.paths, found, strict=True):
-        if each.lines == 0:
-            raise CorpusError(f"{path}: is empty; it must hold a sentence a line")
-    if found[0].lines != found[-1].lines:
-        first, second = text.paths
-        raise unequal(first, second, found[0].lines, found[1].lines)
-    for path, each in zip(text.paths, found, strict=True):
-        if 0 in each.filled:
-            column = "" if columns == 1 else f" in column {each.filled.index(0) + 1}"
-            raise CorpusError(
-                f"{path}: split {split!r} has no sentence: all of its {each.lines} "
-                f"lines are blank{column}"
-            )
-    return found
 
 
 def _digests(text: Text, found: list[Scan]) -> dict[str, str]:

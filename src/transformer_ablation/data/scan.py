@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from transformer_ablation.data.parallel_text import (
     CorpusError,
     read_lines,
     read_table,
+    unequal,
 )
 
 _CHUNK_LINES = 4096
@@ -47,7 +48,7 @@ def scan(path: Path, columns: int, notes: Path) -> Scan:
     key = storage.content_key([str(path.resolve()), columns])
     note = notes / f"{key[:32]}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        kept = storage.read_json(note)
+        kept = storage.read_sealed(note)
         if kept["stamp"] == stamp:
             return Scan(kept["sha256"], kept["lines"], tuple(kept["filled"]))
     settled = time.time_ns() - max(stamp["mtime_ns"], stamp["ctime_ns"]) > _SETTLED_NS
@@ -56,7 +57,31 @@ def scan(path: Path, columns: int, notes: Path) -> Scan:
         # Only a saving of time: a cache that cannot be written fails elsewhere.
         with contextlib.suppress(OSError):
             notes.mkdir(parents=True, exist_ok=True)
-            storage.write_json(note, {"stamp": stamp, **found._asdict()})
+            storage.write_sealed(note, {"stamp": stamp, **found._asdict()})
+    return found
+
+
+def scan_split(split: str, paths: Sequence[Path], notes: Path) -> list[Scan]:
+    """What the files of a split hold: one a language, or one of two columns.
+
+    Raises:
+      CorpusError: if they cannot be read as such, or have no line, no sentence, or
+        unequal numbers of lines.
+    """
+    columns = 1 if len(paths) == 2 else 2
+    found = [scan(path, columns, notes) for path in paths]
+    for path, each in zip(paths, found, strict=True):
+        if each.lines == 0:
+            raise CorpusError(f"{path}: is empty; it must hold a sentence a line")
+    if found[0].lines != found[-1].lines:
+        raise unequal(paths[0], paths[-1], found[0].lines, found[-1].lines)
+    for path, each in zip(paths, found, strict=True):
+        if 0 in each.filled:
+            column = "" if columns == 1 else f" in column {each.filled.index(0) + 1}"
+            raise CorpusError(
+                f"{path}: split {split!r} has no sentence: all of its {each.lines} "
+                f"lines are blank{column}"
+            )
     return found
 
 
