@@ -203,22 +203,28 @@ def dropped_shapes(module, params, noise):
     """Shapes on which dropout is called, once for each layer of the two scans."""
     variables = {"params": params}
     traced = jax.make_jaxpr(lambda: module.apply(variables, SOURCE, TARGET, noise))()
-    return sorted(_custom_gradients(traced.jaxpr))
+    return sorted(_masked_shapes(traced.jaxpr))
 
 
-def _custom_gradients(jaxpr, times=1):
-    """Results of custom gradients, which dropout alone has in this model.
+def _masked_shapes(jaxpr, times=1):
+    """Results of custom gradients in which bits are shifted: dropout alone draws any.
 
     nn.scan also traces its body for what depends on no input, and leaves calls
     without any input behind.
     """
     for equation in jaxpr.eqns:
+        inner = list(_inner(equation))
         if equation.primitive.name.startswith("custom_vjp_call") and equation.invars:
-            yield from [equation.outvars[0].aval.shape] * times
-        inner = times * equation.params.get("length", 1)
-        for value in equation.params.values():
-            if hasattr(value, "jaxpr"):
-                yield from _custom_gradients(value.jaxpr, inner)
+            shifts = any("shift_right" in str(each) for each in inner)
+            yield from [equation.outvars[0].aval.shape] * (times * shifts)
+        for each in inner:
+            yield from _masked_shapes(each, times * equation.params.get("length", 1))
+
+
+def _inner(equation):
+    """The programs that an equation holds."""
+    values = equation.params.values()
+    return (value.jaxpr for value in values if hasattr(value, "jaxpr"))
 
 
 def test_dropout_falls_on_the_places_asked_for_and_no_other():

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.linear import dot_general
 
 # The score of a hidden place: far below any real one, so its exponential is 0.
 HIDDEN = -1e30
@@ -130,6 +131,7 @@ class MultiHeadAttention(nn.Module):
         dense = functools.partial(
             nn.Dense,
             use_bias=config.projection_biases,
+            dot_general=dot_general,
             dtype=jnp.dtype(config.dtype),
             kernel_init=nn.initializers.xavier_uniform(),
         )

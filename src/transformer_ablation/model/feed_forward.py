@@ -1,10 +1,13 @@
 """The position-wise feed-forward network (section 3.3)."""
 
+from functools import partial
+
 import flax.linen as nn
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.linear import dot_general
 
 
 class FeedForward(nn.Module):
@@ -14,15 +17,13 @@ class FeedForward(nn.Module):
 
     @nn.compact
     def __call__(self, x_BLD, noise: Noise | None = None):
-        dtype = jnp.dtype(self.config.dtype)
-        init = nn.initializers.xavier_uniform()
-        hidden_BLF = nn.relu(
-            nn.Dense(self.config.d_ff, dtype=dtype, kernel_init=init, name="inner")(
-                x_BLD
-            )
+        dense = partial(
+            nn.Dense,
+            dtype=jnp.dtype(self.config.dtype),
+            kernel_init=nn.initializers.xavier_uniform(),
+            dot_general=dot_general,
         )
+        hidden_BLF = nn.relu(dense(self.config.d_ff, name="inner")(x_BLD))
         if noise is not None and noise.activation_rate is not None:
             hidden_BLF = noise.drop(hidden_BLF, noise.activation_rate, self.path)
-        return nn.Dense(
-            self.config.d_model, dtype=dtype, kernel_init=init, name="outer"
-        )(hidden_BLF)
+        return dense(self.config.d_model, name="outer")(hidden_BLF)
