@@ -1,7 +1,10 @@
 """The plan: exact sums of what the counting functions say."""
 
+import dataclasses
+
 import pytest
 
+from transformer_ablation.config import replace
 from transformer_ablation.sweep.plan import as_json, as_text, duration, make_plan, size
 from transformer_ablation.sweep.rows import BASE, PaperResult, Row, expand
 
@@ -62,6 +65,19 @@ def test_text_states_the_assumed_rate_and_what_is_left(plan):
     assert "4 runs (2 rows), 3 to do" in text
     (line,) = [line for line in text.splitlines() if line.startswith("long")]
     assert line.split()[1] == "steps=7" and line.endswith("0/2")
+
+
+def test_text_says_what_rows_of_batches_its_flops_are_of(plan):
+    assert as_text(plan).endswith("full batches of sentences of 30 pieces.")
+    base, long = plan.rows
+    changes = {"data.packed_length": 64, "data.length_buckets": 1}
+    config = replace(long.item.config, changes)
+    item = dataclasses.replace(long.item, config=config)
+    packed = dataclasses.replace(long, item=item)
+    both = dataclasses.replace(plan, rows=(base, packed))
+    assert as_text(both).endswith(
+        "full batches of sentences of 30 pieces or packed rows of 64 positions."
+    )
 
 
 @pytest.mark.parametrize(

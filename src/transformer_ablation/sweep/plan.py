@@ -181,8 +181,16 @@ def _notes(plan: Plan) -> list[str]:
         f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
         "--flops_per_second), one run after the other, and leave out compiling and "
         "scoring; figures of a row are for one seed. Positions include padding; FLOPs "
-        "are for full batches of sentences of 30 pieces.",
+        f"are for full batches of {' or '.join(_row_kinds(plan))}.",
     ]
+
+
+def _row_kinds(plan: Plan) -> list[str]:
+    """What the rows of batches are taken to hold, of all rows of the table."""
+    lengths = {row.item.config.data.packed_length for row in plan.rows}
+    packed = sorted(length for length in lengths if length is not None)
+    kinds = [f"packed rows of {length} positions" for length in packed]
+    return ["sentences of 30 pieces"] * (None in lengths) + kinds
 
 
 def duration(seconds: float) -> str:
