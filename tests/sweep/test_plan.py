@@ -67,6 +67,17 @@ def test_text_states_the_assumed_rate_and_what_is_left(plan):
     assert line.split()[1] == "steps=7" and line.endswith("0/2")
 
 
+def test_text_has_the_parameters_of_the_first_row_by_group(plan):
+    row = dataclasses.replace(
+        plan.rows[0],
+        parameters={"embedding": 18_944, "positions": 0, "layer_norm": 7, "total": 9},
+        paper_counts={"first_code": 65_126_400, "text": 63_082_496},
+    )
+    text = as_text(dataclasses.replace(plan, rows=(row,)))
+    assert "Parameters of base: embedding 18,944, layer norm 7. With" in text
+    assert "first code 65.1 million, with the text's 37,000 rows 63.1 million" in text
+
+
 def test_text_says_what_rows_of_batches_its_flops_are_of(plan):
     assert as_text(plan).endswith("full batches of sentences of 30 pieces.")
     base, long = plan.rows

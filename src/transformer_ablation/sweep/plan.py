@@ -178,11 +178,28 @@ def _notes(plan: Plan) -> list[str]:
         f"{runs} runs ({len(plan.rows)} rows), {left} to do: "
         f"{plan.left('flops'):.2e} FLOPs, about {duration(plan.left('seconds'))}, "
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
+        _parameters(plan.rows[0]),
         f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
         "--flops_per_second), one run after the other, and leave out compiling and "
         "scoring; figures of a row are for one seed. Positions include padding; FLOPs "
         f"are for full batches of {' or '.join(_row_kinds(plan))}.",
     ]
+
+
+def _parameters(row: RowPlan) -> str:
+    """The parameters of a row by group, and as the paper may have counted them."""
+    groups = [
+        f"{name.replace('_', ' ')} {count:,}"
+        for name, count in row.parameters.items()
+        if name != "total" and count
+    ]
+    counts = row.paper_counts
+    return (
+        f"Parameters of {row.item.row.name}: {', '.join(groups)}. With the embedding "
+        f"rows and biases of the authors' first code {counts['first_code'] / 1e6:.1f} "
+        f"million, with the text's 37,000 rows {counts['text'] / 1e6:.1f} million. "
+        "Those of every row: --format=json."
+    )
 
 
 def _row_kinds(plan: Plan) -> list[str]:
