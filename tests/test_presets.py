@@ -126,6 +126,11 @@ def test_comparison_shows_exactly_the_fields_that_differ(at_root, capsys):
     assert ["optimizer.beta2", "0.98", "0.997"] in lines and len(lines) == len(LATER)
 
 
+def test_presets_that_do_not_differ_are_said_to(at_root, capsys):
+    code, out, _ = run(capsys, "--compare_presets=paper,paper")
+    assert (code, out) == (0, "paper and paper: no field differs\n")
+
+
 @pytest.mark.parametrize(
     "arguments", [("paper",), ("paper,tensor2tensor_later", "--preset=paper")]
 )
