@@ -32,3 +32,18 @@ def test_language_without_a_tokeniser_has_no_bleu_as_in_the_paper(
     entries = scoring._bleus(scored, "test", [best], path)
     assert [entry["metric"] for entry in entries] == metrics
     assert path.read_text() == "c d\n"
+
+
+def test_hypotheses_without_an_end_are_told():
+    score = {
+        "split": "test",
+        "metric": "bleu",
+        "value": 25.25,
+        "sentences": 1000,
+        "steps": [9],
+        "signature": "s",
+        "unfinished": 12,
+    }
+    said = "test bleu 25.25 (1,000 sentences, checkpoint 9); "
+    assert scoring.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
+    assert scoring.as_lines([{**score, "unfinished": 0}]) == f"{said}s"

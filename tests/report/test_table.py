@@ -530,7 +530,7 @@ def test_single_and_averaged_scores_stand_side_by_side():
     records = [written.scored(row, 5.0, 25.0) for row in rows]
     steps = [96_000, 98_000, 100_000]
     records[0]["scores"] += [
-        written.bleu_score(26.25, steps),
+        {**written.bleu_score(26.25, steps), "unfinished": 2},
         written.ppl_score(4.75, steps),
         written.bleu_score(99.0, steps, beam_size=1),  # decoded otherwise
         written.bleu_score(98.0, steps[1:]),  # of fewer
@@ -542,9 +542,8 @@ def test_single_and_averaged_scores_stand_side_by_side():
     assert markdown_row(render(table, "markdown"), "A_h1")["BLEU averaged"] == ""
     text = " ".join(render(table, "text").split())
     assert "Every other score is of one checkpoint, without averaging." in text
-    assert "base/seed0: the average of 3 checkpoints (96000, 98000, 100000)" in text, (
-        text
-    )
+    note = "base/seed0: the average of 3 checkpoints (96000, 98000, 100000)"
+    assert f"{note}, 2 hypotheses hit the length cap." in text, text
     found = as_rows(written.sweep(rows), records)
     assert found["base"]["bleu_averaged"] == 26.25
     assert found["base"]["averaged_steps"] == {"0": steps}
