@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from absl import flags
 
-from experiments import command, decoding_flags, loading, shared_flags
+from experiments import command, decoding_flags, loading, run_data, shared_flags
 from transformer_ablation.config import Config
-from transformer_ablation.report import record
+from transformer_ablation.report.record import add_scores, read_record
 
 
 def define(values: flags.FlagValues) -> None:
@@ -24,15 +25,15 @@ def define(values: flags.FlagValues) -> None:
 def body(options: flags.FlagValues) -> None:
     """Score, add to the record, print."""
     run = loading.read_run(shared_flags.run_folder(options))
-    found = record.read_record(run.directory)
-    if found is None or run.state == "running":
-        state = "without a record" if found is None else "still running"
+    found = read_record(run.directory)
+    if found is None or found["data"] is None or run.state == "running":
+        state = "still running" if run.state == "running" else "without a record"
         raise command.UsageError(f"{run.directory}: is {state}; wait until it is done")
+    run_data.check_version(run, found)
     config = decoding_flags.changed(run.config, options)
     names = _splits(config, options.split)
-    entries = _score(run, config, names, options)
-    kept = [s for s in found["scores"] if not any(_same(s, new) for new in entries)]
-    record.update_record(run.directory, scores=[*kept, *entries])
+    entries = _score(run, found, config, names, options)
+    add_scores(run.directory, entries)
     from experiments.scoring import as_lines
 
     as_json = options.format == "json"
@@ -53,7 +54,11 @@ def _splits(config: Config, asked: list[str] | None) -> list[str]:
 
 
 def _score(
-    run: loading.SavedRun, config: Config, names: list[str], options: flags.FlagValues
+    run: loading.SavedRun,
+    record: Mapping[str, Any],
+    config: Config,
+    names: list[str],
+    options: flags.FlagValues,
 ) -> list[dict[str, Any]]:
     """New entries; translations are kept beside those of the run, named by settings."""
     from experiments import scoring, telling
@@ -64,13 +69,7 @@ def _score(
     cache = shared_flags.cache_folder(options)
     parallel.set_up(cache)
     prepared = prepare(config.data, cache)
-    if prepared.vocabulary.content_hash != run.vocabulary.content_hash:
-        raise loading.LoadError(
-            f"{run.directory}: was trained with vocabulary "
-            f"{run.vocabulary.content_hash[:12]}, but the data now give "
-            f"{prepared.vocabulary.content_hash[:12]}; put the text it was trained on "
-            f"back (data.directory = {config.data.directory})"
-        )
+    run_data.check_data(run, record["data"], prepared)
     run = run._replace(config=config)
     trained = loading.load(run, config.decode.average_checkpoints, options.step)
     scorer = make_scorer(trained.model)
@@ -92,12 +91,6 @@ def _score(
         lambda event: telling.tell(event["phase"]),
     )
     return entries or []
-
-
-def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether both are the same score of the same checkpoints."""
-    keys = ("split", "metric", "steps", "decode")
-    return all(old[key] == new[key] for key in keys)
 
 
 COMMAND = command.Command(

@@ -47,6 +47,10 @@ def body(options: flags.FlagValues) -> None:
         _convert(out, run, params)
     which = ", ".join(map(str, trained.steps))
     print(f"wrote {out} (checkpoint {which})")
+    for line in marian.done_otherwise(run.config):
+        print(f"differs: {line}")
+    if options.format == "ctranslate2":
+        print("differs: beam, penalty and cap are given to translate_batch there")
 
 
 def _check_converter() -> None:

@@ -52,6 +52,8 @@ def compare(base: Config, names: Sequence[str]) -> dict[str, list[Any]]:
 
 def as_text(names: Sequence[str], found: dict[str, list[Any]]) -> str:
     """One line a field that differs, one column a preset."""
+    if not found:
+        return f"{' and '.join(names)}: no field differs"
     lines = [["field", *names]]
     lines += [[path, *map(str, values)] for path, values in found.items()]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]

@@ -17,11 +17,17 @@ class Meter:
         nothing = {"compile": 0.0, "train": 0.0, "evaluate": 0.0}
         self._seconds = dict(notes.get("seconds", nothing))
         self._tokens = dict(notes.get("tokens", {"source": 0, "target": 0}))
+        self._devices = parallel.device_count() * parallel.processes()[1]
+        self._device_seconds = notes.get("device_seconds", 0.0)
 
     @property
     def notes(self) -> dict[str, Any]:
         """What a checkpoint needs for a run that goes on from it."""
-        return {"seconds": dict(self._seconds), "tokens": dict(self._tokens)}
+        return {
+            "seconds": dict(self._seconds),
+            "tokens": dict(self._tokens),
+            "device_seconds": self._device_seconds,
+        }
 
     @property
     def train_seconds(self) -> float:
@@ -30,7 +36,9 @@ class Meter:
 
     def add_update(self, seconds: float, source_tokens: int, target_tokens: int):
         """One update; what was compiled meanwhile is taken off its time."""
-        self._seconds["train"] += max(0.0, seconds - self._take_compiled())
+        training = max(0.0, seconds - self._take_compiled())
+        self._seconds["train"] += training
+        self._device_seconds += training * self._devices
         self._tokens["source"] += source_tokens
         self._tokens["target"] += target_tokens
 
@@ -42,6 +50,7 @@ class Meter:
         seconds = self._clock.seconds - self._compiled
         self._compiled += seconds
         self._seconds["compile"] += seconds
+        self._device_seconds += seconds * self._devices
         return seconds
 
     def save(self, **changes: Any) -> None:
@@ -50,6 +59,8 @@ class Meter:
         record.update_record(
             self._run.directory,
             seconds=self._seconds,
+            # Of training and compiling: other sessions may have had more devices.
+            device=parallel.device_description() | {"seconds": self._device_seconds},
             tokens={**self._tokens, "real": self._tokens["source"] + tokens},
             tokens_per_second=tokens / train if train else None,
             **changes,

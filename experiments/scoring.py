@@ -109,10 +109,11 @@ def as_lines(entries: Sequence[dict[str, Any]]) -> str:
 
 
 def _line(score: dict[str, Any]) -> str:
-    steps = score["steps"]
+    steps, cut = score["steps"], score["unfinished"]
     which = f"average of {len(steps)} checkpoints" if len(steps) > 1 else "checkpoint"
     text = (
         f"{score['split']} {score['metric']} {score['value']:.2f} "
         f"({score['sentences']:,} sentences, {which} {', '.join(map(str, steps))})"
     )
-    return f"{text}; {score['signature']}" if score["signature"] else text
+    told = [text, cut and f"{cut:,} hypotheses hit the length cap", score["signature"]]
+    return "; ".join(filter(None, told))

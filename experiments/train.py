@@ -82,10 +82,11 @@ def as_text(found: Mapping[str, Any]) -> str:
         + ("" if total is None else f", {total:,} parameters"),
     ]
     for score in found["scores"]:
-        steps = ", ".join(map(str, score["steps"]))
+        steps, n = ", ".join(map(str, score["steps"])), score["unfinished"]
         lines.append(
             f"{score['split']} {score['metric']} {score['value']:.2f} "
             f"({score['sentences']:,} sentences, checkpoint {steps})"
+            + (f"; {n:,} hypotheses hit the length cap" if n else "")
         )
     return "\n".join([*lines, f"in {found['directory']}"])
 

@@ -8,7 +8,7 @@ from absl import flags
 from experiments import command, shared_flags
 from transformer_ablation.sweep.file import SweepFile
 
-NAMES = ("devices", "resume", "decode")
+NAMES = ("devices", "resume", "packed", "decode")
 VERDICTS = {True: "holds", False: "DOES NOT HOLD", None: "nothing to compare"}
 
 
@@ -45,8 +45,8 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
 COMMAND = command.Command(
     name="verify",
     summary="Show on this machine that an update is the same on 1 and on all devices, "
-    "that a resumed run equals a straight one, and that decoding is exact. Exit 1 on "
-    "a difference.",
+    "that a resumed run equals a straight one, that pairs which share a row do not see "
+    "each other, and that decoding is exact. Exit 1 on a difference.",
     examples=(
         "python -m experiments.verify --config=configs/table3.py:grammar",
         "python -m experiments.verify --config=configs/table3.py:wmt14 --check=devices",

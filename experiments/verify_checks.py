@@ -1,11 +1,12 @@
 """The checks of ``experiments.verify``, each on a config and its data."""
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.building import build_model, train_batches
+from experiments import verify_cases
+from experiments.building import build_model
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
@@ -27,20 +28,35 @@ def check_devices(config: Config, prepared: Prepared) -> Finding:
     """One device against all."""
     if parallel.device_count() == 1:
         return Finding("devices", None, "There is one device here", {"count": 1})
-    found = training.compare_devices(_case(config, prepared))
+    found = training.compare_devices(verify_cases.case(config, prepared))
+    count = parallel.device_count()
+    updates = f"{found.updates} update{'s' * (found.updates > 1)}"
+    text = f"{updates} on 1 and on {count} devices: {_said(found)}"
+    return Finding("devices", found.equal, text, {"count": count, **found._asdict()})
+
+
+def check_packed(config: Config, prepared: Prepared) -> Finding:
+    """Pairs that share a row against the same pairs in rows of their own."""
+    length = config.data.packed_length
+    if length is None:
+        return Finding("packed", None, "A row of a batch holds one pair", {"pairs": 0})
+    packed, alone, pairs = verify_cases.packed_and_alone(config, prepared)
+    found = training.compare_packed(packed, alone)
     text = (
-        f"{training.UPDATES} updates on 1 and on {found.count} devices: loss, token "
-        f"count and gradient norm differ by at most {found.metrics:.1e} (allowed "
-        f"{training.CLOSE:.0e}), mean gradients by {found.gradient:.1e} of the largest "
-        f"(allowed {training.CLOSE_GRADIENT:.0e})"
+        f"An update of {pairs} pairs in {verify_cases.PACKED_ROWS} rows of {length} "
+        "positions, and of the same pairs in rows of their own, without dropout: "
+        f"{_said(found)}"
     )
-    return Finding("devices", found.equal, text, found._asdict())
+    return Finding("packed", found.equal, text, {"pairs": pairs, **found._asdict()})
 
 
 def check_resume(config: Config, prepared: Prepared) -> Finding:
     """A straight run against a resumed one."""
     with tempfile.TemporaryDirectory() as folder:
-        case, hash_ = _case(config, prepared), prepared.vocabulary.content_hash
+        case, hash_ = (
+            verify_cases.case(config, prepared),
+            prepared.vocabulary.content_hash,
+        )
         found = training.compare_resumed(case, Path(folder), hash_)
     text = (
         f"{training.UPDATES} updates in one go, and in two with a checkpoint and a new "
@@ -65,16 +81,17 @@ def check_decode(config: Config, prepared: Prepared) -> Finding:
     return Finding("decode", found.equal, text, found._asdict())
 
 
-def _case(config: Config, prepared: Prepared) -> training.Case:
-    def batches(start: int, stop: int) -> Iterable[Any]:
-        made = train_batches(config, prepared)
-        return made.iterate(start, stop, parallel.device_count())
-
-    return training.Case(config, build_model(config, prepared.vocabulary.size), batches)
+def _said(found: training.Compared) -> str:
+    return (
+        f"loss, token count and gradient norm differ by at most {found.metrics:.1e} "
+        f"(allowed {found.metrics_allowed:.0e}), mean gradients by "
+        f"{found.gradient:.1e} of the largest (allowed {found.gradient_allowed:.0e})"
+    )
 
 
 CHECKS: dict[str, Callable[[Config, Any], Finding]] = {
     "devices": check_devices,
     "resume": check_resume,
+    "packed": check_packed,
     "decode": check_decode,
 }

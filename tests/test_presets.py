@@ -137,6 +137,11 @@ def test_comparison_without_a_config_is_over_the_papers(at_root, capsys):
     assert "--config is missing" in capsys.readouterr().err
 
 
+def test_presets_that_do_not_differ_are_said_to(at_root, capsys):
+    code, out, _ = run(capsys, "--compare_presets=paper,paper")
+    assert (code, out) == (0, "paper and paper: no field differs\n")
+
+
 @pytest.mark.parametrize(
     "arguments", [("paper",), ("paper,tensor2tensor_later", "--preset=paper")]
 )

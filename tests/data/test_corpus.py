@@ -1,5 +1,6 @@
 """Corpora: text arrives unchanged, faults are named, the cache is never half full."""
 
+import copy
 import dataclasses
 import gzip
 import hashlib
@@ -21,6 +22,7 @@ from transformer_ablation.data.corpus import (
     CorpusError,
     DownloadError,
     load_corpus,
+    manifest_differences,
     manifest_hash,
     read_manifest,
 )
@@ -221,6 +223,19 @@ def test_manifest_hash_follows_the_text_alone(loaded):
     assert manifest_hash(manifest) == manifest_hash(loaded.manifest)
     manifest["splits"]["test_2016_flickr"]["de"]["sha256"] = "0"
     assert manifest_hash(manifest) != manifest_hash(loaded.manifest)
+
+
+def test_differences_of_manifests_name_the_splits_whose_text_differs(loaded):
+    now = copy.deepcopy(loaded.manifest)
+    now["splits"]["validation"]["de"]["sha256"] = "0" * 64
+    now["splits"]["train"]["en"]["sha256"] = "1" * 64
+    now["splits"]["train"]["pairs"] += 1000
+    pairs = loaded.manifest["splits"]["train"]["pairs"]
+    assert manifest_differences(loaded.manifest, now) == [
+        f"split train: {pairs:,} pairs, {pairs + 1000:,} now",
+        "split validation: the text of de differs",
+    ]
+    assert manifest_differences(loaded.manifest, loaded.manifest) == []
 
 
 def test_manifest_is_none_before_and_the_same_after(prepared_cache, data_of, tmp_path):

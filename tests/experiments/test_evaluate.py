@@ -1,11 +1,14 @@
 """``evaluate``: a run's checkpoints scored again, into its record."""
 
 import json
+import shutil
 
 import pytest
 
 from experiments import command, evaluate, tables
-from transformer_ablation.report.record import read_record, update_record
+from experiments.scoring import score as score_splits
+from tests.experiments.tiny_sweeps import COUNTS
+from transformer_ablation.report.record import add_scores, read_record, update_record
 
 
 @pytest.fixture
@@ -88,3 +91,63 @@ def test_run_that_still_goes_on_is_refused(run, workdir):
     update_record(directory, status="running", process=this_process())
     code, _, error = run()
     assert code == 2 and "is still running" in error
+
+
+def reversed_words(lines):
+    return [" ".join(reversed(line.split())) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"en": reversed_words}, "split validation: the text of en differs"),
+        (
+            {"en": lambda lines: lines[:-1], "de": lambda lines: lines[:-1]},
+            f"split validation: {COUNTS['val']} pairs, {COUNTS['val'] - 1} now",
+        ),
+    ],
+)
+def test_text_changed_since_the_training_is_refused_by_its_split(
+    run, workdir, folder, tmp_path, changed, said
+):
+    """The training text, and so the vocabulary, is as it was."""
+    corpus = shutil.copytree(folder / "corpus", tmp_path / "corpus")
+    for language, change in changed.items():
+        lines = (corpus / f"val.{language}").read_text().splitlines()
+        text = "".join(f"{line}\n" for line in change(lines))
+        (corpus / f"val.{language}").write_text(text)
+    directory = workdir / "runs/base/seed0"
+    config = json.loads((directory / "config.json").read_text())
+    config["data"]["directory"] = str(corpus)
+    (directory / "config.json").write_text(json.dumps(config))
+    before = (directory / "record.json").read_bytes()
+    code, out, error = run("--split=validation")
+    assert (code, out) == (2, "") and said in error and "test_2016" not in error
+    assert f"put the text it was trained on back (data.directory = {corpus})" in error
+    assert (directory / "record.json").read_bytes() == before
+
+
+def test_run_of_another_results_version_is_refused(run, workdir):
+    update_record(workdir / "runs/base/seed0", results_version=0)
+    code, _, error = run()
+    assert code == 2 and "are of results version 0, this program's of 1" in error
+
+
+def test_scores_added_meanwhile_are_kept(run, workdir, monkeypatch):
+    """Another process scores the run with a beam of 1 while this one is scoring."""
+    directory = workdir / "runs/base/seed0"
+    (other,) = (
+        s
+        for s in read_record(directory)["scores"]
+        if (s["split"], s["metric"]) == ("validation", "bleu")
+    )
+    other = {**other, "decode": {**other["decode"], "beam_size": 1}}
+
+    def slowly(*arguments, **more):
+        add_scores(directory, [other])
+        return score_splits(*arguments, **more)
+
+    monkeypatch.setattr("experiments.scoring.score", slowly)
+    assert run("--average=2", "--split=validation")[0] == 0
+    scores = read_record(directory)["scores"]
+    assert len(scores) == 6 + 1 + 3 and other in scores

@@ -55,3 +55,18 @@ def test_record_says_what_is_being_scored(base_config, tmp_path, monkeypatch):
     run_scores.score_run(run, None, told.append, threading.Event())
     assert recorded == ["scoring validation", "scoring test"]
     assert told == [{"phase": phase} for phase in recorded]
+
+
+def test_hypotheses_without_an_end_are_told():
+    score = {
+        "split": "test",
+        "metric": "bleu",
+        "value": 25.25,
+        "sentences": 1000,
+        "steps": [9],
+        "signature": "s",
+        "unfinished": 12,
+    }
+    said = "test bleu 25.25 (1,000 sentences, checkpoint 9); "
+    assert scoring.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
+    assert scoring.as_lines([{**score, "unfinished": 0}]) == f"{said}s"

@@ -100,27 +100,29 @@ def test_exported_arrays_give_our_logits(biases, base_config):
     np.testing.assert_allclose(found_TV, expected, rtol=1e-4, atol=1e-5)
 
 
-REFUSED = {
-    "norm": "pre",
-    "positions": "learned",
-    "sinusoids": "halves",
-    "tied_embeddings": "none",
-    "scale_embeddings": False,
-    "compatibility": "dot",
-    "attention_window": 3,
-    "d_k": 7,
-    "d_v": 5,
-    "layer_norm_epsilon": 1e-3,
-}
+REFUSED = [
+    ("norm", "pre"),
+    ("positions", "learned"),
+    ("sinusoids", "halves"),
+    ("tied_embeddings", "none"),
+    ("tied_embeddings", "decoder"),
+    ("scale_embeddings", False),
+    ("scale_logits", True),
+    ("compatibility", "dot"),
+    ("attention_window", 3),
+    ("d_k", 7),
+    ("d_v", 5),
+    ("layer_norm_epsilon", 1e-3),
+]
 
 
-@pytest.mark.parametrize("field", REFUSED)
-def test_what_marian_cannot_say_is_refused_by_name(field):
-    model = small_module(**{**FITS, field: REFUSED[field]}).config
+@pytest.mark.parametrize("field, value", REFUSED)
+def test_what_marian_cannot_say_is_refused_by_name(field, value):
+    model = small_module(**{**FITS, field: value}).config
     with pytest.raises(marian.ExportError) as error:
         marian.check(model)
     (line,) = str(error.value).splitlines()
-    assert line.startswith(f"model.{field}: {REFUSED[field]!r} cannot be said")
+    assert line.startswith(f"model.{field}: {value!r} cannot be said")
 
 
 def test_every_fault_is_named_at_once():
@@ -160,5 +162,21 @@ def test_folder_holds_config_weights_and_pieces(tmp_path, vocabulary, base_confi
     arrays = load_file(folder / "model.safetensors")
     assert arrays["model.shared.weight"].shape == (280, 12)
     assert all(x.dtype == np.float32 for x in arrays.values())
+    # Whoever may read one file may read all.
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     with pytest.raises(marian.ExportError, match="is not empty; name a new folder"):
         marian.write(folder, config, params, vocabulary)
+
+
+def test_what_is_done_otherwise_there_is_told(base_config):
+    config = replace(base_config, {"decode.extra_length": 40, "model.dtype": "float16"})
+    assert marian.done_otherwise(config) == [
+        "length penalty: length^0.6 there, ((5 + length) / 6)^0.6 here",
+        f"at most {config.model.max_length} pieces there, source + 40 here",
+        "float32 there, float16 here",
+    ]
+    plain = {"decode.length_penalty": "power", "model.dtype": "float32"}
+    (cap,) = marian.done_otherwise(replace(config, plain))
+    assert cap.startswith("at most ")
+    none = {"decode.length_penalty_alpha": 0.0, "model.dtype": "float32"}
+    assert marian.done_otherwise(replace(config, none)) == [cap]

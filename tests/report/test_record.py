@@ -12,6 +12,7 @@ from tests.report import written_sweeps as written
 from transformer_ablation.report import json_file
 from transformer_ablation.report.record import (
     RecordError,
+    add_scores,
     live_status,
     new_record,
     new_score,
@@ -109,6 +110,34 @@ def test_update_refuses_a_misspelt_key_and_keeps_the_record(tmp_path):
 def test_update_needs_a_record(tmp_path):
     with pytest.raises(RecordError, match="record.json: missing"):
         update_record(tmp_path, step=1)
+
+
+def test_added_score_takes_the_place_of_the_same_one(tmp_path):
+    old, other, new = (
+        new_score("validation", "ppl", value, sentences=5, steps=[step])
+        for value, step in ((2.0, 9), (3.0, 8), (4.0, 9))
+    )
+    write_record(tmp_path, fresh(scores=[old, other]))
+    add_scores(tmp_path, [new])
+    assert read_record(tmp_path)["scores"] == [other, new]
+
+
+def test_scores_added_at_once_are_all_kept(tmp_path):
+    """Each process reads what those before it have written."""
+    write_record(tmp_path, fresh())
+    code = (
+        "import sys\n"
+        "from transformer_ablation.report.record import add_scores, new_score\n"
+        "for step in range(20):\n"
+        "    steps = [step, int(sys.argv[2])]\n"
+        "    new = new_score('validation', 'ppl', 2.0, sentences=5, steps=steps)\n"
+        "    add_scores(sys.argv[1], [new])\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    started = [subprocess.Popen([*command, str(n)]) for n in range(3)]
+    assert [process.wait(timeout=60) for process in started] == [0, 0, 0]
+    found = sorted(score["steps"] for score in read_record(tmp_path)["scores"])
+    assert found == [[step, n] for step in range(20) for n in range(3)]
 
 
 def test_unknown_status_is_refused_with_those_allowed(tmp_path):

@@ -1,7 +1,10 @@
 """The plan: exact sums of what the counting functions say."""
 
+import dataclasses
+
 import pytest
 
+from transformer_ablation.config import replace
 from transformer_ablation.sweep.plan import as_json, as_text, duration, make_plan, size
 from transformer_ablation.sweep.rows import BASE, PaperResult, Row, expand
 
@@ -62,6 +65,30 @@ def test_text_states_the_assumed_rate_and_what_is_left(plan):
     assert "4 runs (2 rows), 3 to do" in text
     (line,) = [line for line in text.splitlines() if line.startswith("long")]
     assert line.split()[1] == "steps=7" and line.endswith("0/2")
+
+
+def test_text_has_the_parameters_of_the_first_row_by_group(plan):
+    row = dataclasses.replace(
+        plan.rows[0],
+        parameters={"embedding": 18_944, "positions": 0, "layer_norm": 7, "total": 9},
+        paper_counts={"first_code": 65_126_400, "text": 63_082_496},
+    )
+    text = as_text(dataclasses.replace(plan, rows=(row,)))
+    assert "Parameters of base: embedding 18,944, layer norm 7. With" in text
+    assert "first code 65.1 million, with the text's 37,000 rows 63.1 million" in text
+
+
+def test_text_says_what_rows_of_batches_its_flops_are_of(plan):
+    assert as_text(plan).endswith("full batches of sentences of 30 pieces.")
+    base, long = plan.rows
+    changes = {"data.packed_length": 64, "data.length_buckets": 1}
+    config = replace(long.item.config, changes)
+    item = dataclasses.replace(long.item, config=config)
+    packed = dataclasses.replace(long, item=item)
+    both = dataclasses.replace(plan, rows=(base, packed))
+    assert as_text(both).endswith(
+        "full batches of sentences of 30 pieces or packed rows of 64 positions."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Checkpoints on disk: order, exactness, refusals, and training that goes on."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -148,6 +150,9 @@ def test_facts_are_read_without_a_config(opened, config, tmp_path):
     assert facts["vocabulary_hash"] == VOCABULARY_HASH
 
 
+REMEDY = "put back what it was trained with, or train in another run directory"
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -167,7 +172,23 @@ def test_other_config_is_refused_by_its_first_difference(
     with pytest.raises(CheckpointError) as caught:
         other.restore(state_at(7, config))
     assert str(caught.value) == (
-        f"{tmp_path / 'run'}/7: was trained with {said}; use another run directory"
+        f"{tmp_path / 'run'}/7: was trained with {said}; {REMEDY}"
+    )
+
+
+def test_checkpoint_without_a_field_of_the_config_is_of_another_version(
+    opened, config, tmp_path
+):
+    save(opened(config), config, 7)
+    (path,) = (tmp_path / "run/7/facts").glob("metadata")
+    facts = json.loads(path.read_text())
+    del facts["config"]["data"]["packed_length"]
+    path.write_text(json.dumps(facts))
+    with pytest.raises(CheckpointError) as caught:
+        opened(config).restore(state_at(7, config))
+    assert str(caught.value).startswith(
+        f"{tmp_path / 'run'}/7: was made by another version of this program "
+        "(data.packed_length: missing"
     )
 
 
@@ -193,7 +214,7 @@ def test_fields_that_move_no_saved_number_are_free(opened, config):
 def test_other_vocabulary_is_refused(opened, config):
     save(opened(config), config, 7)
     other = opened(config, "fedcba9876543210" * 4)
-    with pytest.raises(CheckpointError, match="0123456789ab, .* fedcba987654; use"):
+    with pytest.raises(CheckpointError, match="0123456789ab, .* fedcba987654; put"):
         other.restore(state_at(7, config))
 
 
@@ -261,8 +282,7 @@ def test_other_model_is_refused_by_field_and_array(
     with pytest.raises(CheckpointError) as caught:
         opened(other).restore(shapes(other))
     assert str(caught.value) == (
-        f"{tmp_path / 'run'}/0: was trained with {field}; {leaf}; "
-        "use another run directory"
+        f"{tmp_path / 'run'}/0: was trained with {field}; {leaf}; {REMEDY}"
     )
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "DownloadError",
     "Pairs",
     "load_corpus",
+    "manifest_differences",
     "manifest_hash",
     "read_manifest",
 ]
@@ -159,6 +160,29 @@ def manifest_hash(manifest: dict) -> str:
         for name, split in manifest["splits"].items()
     }
     return storage.content_key([*languages, texts])
+
+
+def manifest_differences(before: dict, now: dict) -> list[str]:
+    """A line a split whose text is not that of an earlier manifest: what differs.
+
+    Empty exactly where ``manifest_hash`` is equal for both.
+    """
+    languages = before["source_language"], before["target_language"]
+    direction = now["source_language"], now["target_language"]
+    if languages != direction:
+        return [f"{'-'.join(languages)} there, {'-'.join(direction)} now"]
+    found = []
+    for name in sorted(before["splits"].keys() | now["splits"].keys()):
+        old, new = before["splits"].get(name), now["splits"].get(name)
+        if old is None or new is None:
+            found.append(f"split {name}: {'not there' if old is None else 'gone'}")
+            continue
+        sides = [s for s in languages if old[s]["sha256"] != new[s]["sha256"]]
+        if old["pairs"] != new["pairs"]:
+            found.append(f"split {name}: {old['pairs']:,} pairs, {new['pairs']:,} now")
+        elif sides:
+            found.append(f"split {name}: the text of {' and '.join(sides)} differs")
+    return found
 
 
 def _folder(source: sources.Source, cache: Path) -> Path:

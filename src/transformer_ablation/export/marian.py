@@ -104,7 +104,10 @@ def write(
     for side in ("source", "target"):
         (folder / f"{side}.spm").write_bytes(vocabulary.model_bytes)
     arrays = state_dict(config.model, params)
-    save_file(arrays, folder / "model.safetensors", metadata={"format": "pt"})
+    path = folder / "model.safetensors"
+    save_file(arrays, path, metadata={"format": "pt"})
+    # Made for its owner alone; the user's mask decides, as for the other files.
+    path.chmod((folder / "config.json").stat().st_mode)
 
 
 def model_config(config: Config, vocabulary_size: int) -> dict[str, Any]:
@@ -167,6 +170,23 @@ def generation_config(config: Config) -> dict[str, Any]:
         "eos_token_id": EOS,
         "decoder_start_token_id": BOS,
     }
+
+
+def done_otherwise(config: Config) -> list[str]:
+    """What the folder's own settings do in another way than the run; a line each."""
+    decode, found = config.decode, []
+    alpha = decode.length_penalty_alpha
+    if decode.length_penalty == "wu2016" and alpha:
+        found.append(
+            f"length penalty: length^{alpha:g} there, ((5 + length) / 6)^{alpha:g} here"
+        )
+    found.append(
+        f"at most {config.model.max_length} pieces there, source + "
+        f"{decode.extra_length} here"
+    )
+    if config.model.dtype != "float32":
+        found.append(f"float32 there, {config.model.dtype} here")
+    return found
 
 
 def _tokenizer_config(config: Config) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from transformer_ablation.config import Config, ModelConfig
 # code (tensor2tensor 3d9c62f2: vocabulary of 40,960, and 32 target spaces).
 ROWS_OF_THE_TEXT = 37_000
 ROWS_OF_THE_FIRST_CODE = 40_960 + 32
-# Sentence length assumed for the attention term where no data has been read.
+# Sentence length assumed for the attention term where no data has been read and rows
+# hold one sentence each.
 ASSUMED_LENGTH = 30
 # A backward pass costs two products for every product of the forward pass.
 TRAINING_OVER_FORWARD = 3
@@ -97,17 +98,22 @@ def step_flops(
     config: Config,
     source_tokens: float | None = None,
     target_tokens: float | None = None,
-    source_length: float = ASSUMED_LENGTH,
-    target_length: float = ASSUMED_LENGTH,
+    source_length: float | None = None,
+    target_length: float | None = None,
 ) -> int:
-    """Training operations of one update, of the full token budget by default."""
+    """Training operations of one update, of the full token budget by default.
+
+    Attention is over all of a row: over ``data.packed_length`` positions of either
+    side where sentences share rows, else over sentences of ``ASSUMED_LENGTH``.
+    """
     budget = config.data.tokens_per_batch
+    length = config.data.packed_length or ASSUMED_LENGTH
     forward = forward_flops(
         config.model,
         config.data.vocabulary_size,
         budget if source_tokens is None else source_tokens,
         budget if target_tokens is None else target_tokens,
-        source_length,
-        target_length,
+        length if source_length is None else source_length,
+        length if target_length is None else target_length,
     )
     return round(TRAINING_OVER_FORWARD * forward)

@@ -103,9 +103,12 @@ def _bleu(
         f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
     )
     cut = sum(s["unfinished"] or 0 for s in scores)
-    if cut:
-        note += f" {_count(cut, 'hypothesis', 'hypotheses')} hit the length cap."
-    return [note]
+    return [f"{note} {_cut(cut)}." if cut else note]
+
+
+def _cut(count: int) -> str:
+    """So many hypotheses are without their end."""
+    return f"{_count(count, 'hypothesis', 'hypotheses')} hit the length cap"
 
 
 def _decoding(decode: Mapping[str, Any] | None) -> str:
@@ -160,6 +163,8 @@ def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
         run = f"{name}/seed{seed}"
         if quantity == "averaged":
             more[run] = checkpoints(score["steps"])
+            if score["unfinished"]:
+                more[run] += f", {_cut(score['unfinished'])}"
             continue
         if len(score["steps"]) > 1:
             averaged[run] = checkpoints(score["steps"])

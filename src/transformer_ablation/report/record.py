@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from transformer_ablation.config import SECTIONS
 from transformer_ablation.report.json_file import (
     RecordError,
     finite,
+    locked,
     read_json,
     write_json,
 )
@@ -154,12 +155,43 @@ def update_record(directory: str | Path, **changes: Any) -> dict[str, Any]:
     Raises:
       RecordError: where there is no record, or for a key no record has.
     """
+    return _rewrite(directory, lambda record: changes)
+
+
+def add_scores(directory: str | Path, scores: Iterable[Mapping[str, Any]]) -> None:
+    """Adds scores to a stored record; each takes the place of the same one there.
+
+    Other processes may add theirs at the same time: none is lost.
+
+    Raises:
+      RecordError: where there is no record.
+    """
+    new = [dict(score) for score in scores]
+
+    def added(record: Mapping[str, Any]) -> dict[str, Any]:
+        keys = [_score_key(score) for score in new]
+        kept = [old for old in record["scores"] if _score_key(old) not in keys]
+        return {"scores": [*kept, *new]}
+
+    _rewrite(directory, added)
+
+
+def _score_key(score: Mapping[str, Any]) -> list[Any]:
+    """What makes two scores the same: text, metric, checkpoints and decoding."""
+    return [score[key] for key in ("split", "metric", "steps", "decode")]
+
+
+def _rewrite(
+    directory: str | Path, changes: Callable[[dict[str, Any]], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The stored record with what ``changes`` gives for it, read and written alone."""
     path = Path(directory) / RECORD_FILE
-    record = read_record(directory)
-    if record is None:
+    if not path.exists():
         raise RecordError(f"{path}: missing; write a new record first")
-    write_record(directory, _changed(record, changes, str(path)))
-    return read_record(directory) or {}
+    with locked(path):
+        record = read_record(directory) or {}
+        write_record(directory, _changed(record, changes(record), str(path)))
+        return read_record(directory) or {}
 
 
 def read_record(directory: str | Path) -> dict[str, Any] | None:

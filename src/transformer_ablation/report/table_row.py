@@ -193,15 +193,13 @@ def _seconds(finished: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def _device_seconds(finished: Sequence[Mapping[str, Any]]) -> float | None:
-    """Mean over runs of training time, compiling included, times devices."""
-    values = []
-    for record in finished:
-        seconds, device = record["seconds"] or {}, record["device"] or {}
-        compiling, training = seconds.get("compile"), seconds.get("train")
-        if compiling is None or training is None or device.get("count") is None:
-            return None
-        values.append((compiling + training) * device["count"])
-    return statistics.fmean(values) if values else None
+    """Mean over runs of training time, compiling included, times devices.
+
+    Each session of a run counts with the devices that it had.
+    """
+    values = [(record["device"] or {}).get("seconds") for record in finished]
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
 def with_deltas(

@@ -178,11 +178,36 @@ def _notes(plan: Plan) -> list[str]:
         f"{runs} runs ({len(plan.rows)} rows), {left} to do: "
         f"{plan.left('flops'):.2e} FLOPs, about {duration(plan.left('seconds'))}, "
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
+        _parameters(plan.rows[0]),
         f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
         "--flops_per_second), one run after the other, and leave out compiling and "
         "scoring; figures of a row are for one seed. Positions include padding; FLOPs "
-        "are for full batches of sentences of 30 pieces.",
+        f"are for full batches of {' or '.join(_row_kinds(plan))}.",
     ]
+
+
+def _parameters(row: RowPlan) -> str:
+    """The parameters of a row by group, and as the paper may have counted them."""
+    groups = [
+        f"{name.replace('_', ' ')} {count:,}"
+        for name, count in row.parameters.items()
+        if name != "total" and count
+    ]
+    counts = row.paper_counts
+    return (
+        f"Parameters of {row.item.row.name}: {', '.join(groups)}. With the embedding "
+        f"rows and biases of the authors' first code {counts['first_code'] / 1e6:.1f} "
+        f"million, with the text's 37,000 rows {counts['text'] / 1e6:.1f} million. "
+        "Those of every row: --format=json."
+    )
+
+
+def _row_kinds(plan: Plan) -> list[str]:
+    """What the rows of batches are taken to hold, of all rows of the table."""
+    lengths = {row.item.config.data.packed_length for row in plan.rows}
+    packed = sorted(length for length in lengths if length is not None)
+    kinds = [f"packed rows of {length} positions" for length in packed]
+    return ["sentences of 30 pieces"] * (None in lengths) + kinds
 
 
 def duration(seconds: float) -> str:

@@ -11,6 +11,7 @@ import orbax.checkpoint as ocp
 
 from transformer_ablation.config import (
     Config,
+    ConfigError,
     differences,
     from_mapping,
     to_mapping,
@@ -156,7 +157,7 @@ class Checkpoints:
         if any(faults):
             raise CheckpointError(
                 f"{self._directory}/{step}: {'; '.join(filter(None, faults))}; "
-                "use another run directory"
+                "put back what it was trained with, or train in another run directory"
             )
         items = ocp.args.Composite(
             state=ocp.args.StandardRestore(_blank(like)._asdict())
@@ -170,7 +171,11 @@ class Checkpoints:
     def _other_facts(self, step: int) -> str | None:
         """What it was trained with, where this run has something else."""
         facts = self._read_facts(step)
-        saved = from_mapping(facts["config"])
+        try:
+            saved = from_mapping(facts["config"])
+        except ConfigError as error:
+            first = error.problems[0]
+            return f"was made by another version of this program ({first})"
         for path, (theirs, ours) in differences(saved, self._config).items():
             if not path.startswith(FREE):
                 return f"was trained with {path} = {theirs!r}, this run has {ours!r}"

@@ -1,0 +1,51 @@
+"""Whether the data at hand are those that a run was trained on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.loading import LoadError, SavedRun
+from transformer_ablation import RESULTS_VERSION
+from transformer_ablation.data.corpus import manifest_differences, manifest_hash
+from transformer_ablation.data.tokens import Prepared
+
+
+def check_data(run: SavedRun, recorded: Mapping[str, Any], prepared: Prepared) -> None:
+    """Refuses to score other text, or other pieces, under the name of the run's.
+
+    ``recorded`` is the ``data`` of the run's record.
+
+    Raises:
+      LoadError: naming the splits that differ, or the vocabularies.
+    """
+    data = run.config.data
+    remedy = (
+        "put the text it was trained on back "
+        f"(data.directory = {data.directory}), or train a run on this one"
+    )
+    now = prepared.corpus.manifest
+    if manifest_hash(now) != recorded["manifest_hash"]:
+        found = "; ".join(manifest_differences(recorded["manifest"], now))
+        raise LoadError(
+            f"{run.directory}: the corpus {data.corpus} has changed since it was "
+            f"trained ({found}); {remedy}"
+        )
+    if prepared.vocabulary.content_hash != run.vocabulary.content_hash:
+        raise LoadError(
+            f"{run.directory}: was trained with vocabulary "
+            f"{run.vocabulary.content_hash[:12]}, but the data now give "
+            f"{prepared.vocabulary.content_hash[:12]}; {remedy}"
+        )
+
+
+def check_version(run: SavedRun, record: Mapping[str, Any]) -> None:
+    """Refuses to add scores of this program to a record of another version's.
+
+    Raises:
+      LoadError: naming both versions.
+    """
+    if record["results_version"] != RESULTS_VERSION:
+        raise LoadError(
+            f"{run.directory}: its numbers are of results version "
+            f"{record['results_version']}, this program's of {RESULTS_VERSION}; score "
+            "it with the program that trained it, or train it again"
+        )
