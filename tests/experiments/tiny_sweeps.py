@@ -34,7 +34,7 @@ TITLE = "Tiny"
 FIELDS = {
     "model": dict(num_layers=1, d_model=12, d_ff=20, num_heads=2, d_k=7, d_v=5),
     "regularization": dict(dropout_rate=0.03),
-    "optimizer": dict(warmup_steps=3, learning_rate_scale=1.0),
+    "optimizer": dict(warmup_steps=3, learning_rate_scale=0.5),
     "data": dict(
         corpus="multi30k", test_split="test_2016_flickr", vocabulary_size=360,
         max_train_length=30, length_buckets=1, tokens_per_batch=256,
