@@ -9,7 +9,7 @@ Every row is a function of base, so the same table exists at every scale:
     python -m experiments.sweep --config=configs/table3.py:grammar --workdir=runs/t3
 
     scale      corpus                        cost of all rows, one seed
-    grammar    embedded, made by a grammar   6.7e13 FLOPs: 20 minutes on two cores
+    grammar    embedded, made by a grammar   6.7e13 FLOPs: 22 minutes on two cores
     multi30k   29,000 image captions         5.6e16 FLOPs
     wmt14      the paper's English-German    2.8e19 FLOPs
     wmt14_fr   the paper's English-French    2.7e19 FLOPs
