@@ -10,7 +10,7 @@ Every row is a function of base, so the same table exists at every scale:
 
     scale      corpus                        cost of all rows, one seed
     grammar    embedded, made by a grammar   6.7e13 FLOPs: 22 minutes on two cores
-    multi30k   29,000 image captions         5.6e16 FLOPs
+    multi30k   29,000 image captions         5.7e16 FLOPs
     wmt14      the paper's English-German    2.8e19 FLOPs
     wmt14_fr   the paper's English-French    2.7e19 FLOPs
 
