@@ -8,21 +8,15 @@ asked for: its reference's, say. Each position costs what it costs in training's
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from transformer_ablation import parallel
 from transformer_ablation.config import DecodeConfig
 from transformer_ablation.data.batches import EvaluationBatch
 from transformer_ablation.data.ragged import TokenizedSplit
-from transformer_ablation.decode.beam import (
-    NEVER,
-    BeamSettings,
-    Hypotheses,
-    beam_search,
-)
+from transformer_ablation.decode.beam import NEVER
 from transformer_ablation.evaluate.perplexity import batches, longest_input
-from transformer_ablation.model.transformer import follow
+from transformer_ablation.evaluate.translation import make_search, search_settings
 from transformer_ablation.vocabulary import EOS, PAD
 
 
@@ -65,36 +59,9 @@ class Search:
         if cap_B.max() > length:
             raise ValueError(f"{cap_B.max()} tokens do not fit into {length}")
         if length not in self._compiled:
-            search = make_search(self._model, self._config, length)
+            settings = search_settings(self._config, length)
+            endless_11V = np.zeros((1, 1, self._model.vocabulary_size), np.float32)
+            endless_11V[0, 0, EOS] = NEVER
+            search = make_search(self._model, settings, endless_11V)
             self._compiled[length] = parallel.map_batch(search)
         return self._compiled[length](params, (source_BS, cap_B))
-
-
-def make_search(model: Any, config: DecodeConfig, max_length: int) -> Callable:
-    """``search(params, (source [B, S], cap [B]))``, no hypothesis of which ends."""
-    settings = BeamSettings(
-        beam_size=config.beam_size,
-        alpha=config.length_penalty_alpha,
-        max_length=max_length,
-        penalty=config.length_penalty,
-    )
-    hidden_11V = np.zeros((1, 1, model.vocabulary_size), np.float32)
-    hidden_11V[0, 0, EOS] = NEVER
-
-    def search(params: Any, batch: Any) -> Hypotheses:
-        source_BS, cap_B = batch
-        variables = {"params": params}
-        beam = settings.beam_size
-        cache = model.apply(
-            variables, source_BS, beam, max_length, method="start_cache"
-        )
-
-        def step(cache: Any, tokens_BC: Any, position: Any) -> Any:
-            logits_BCV, cache = model.apply(
-                variables, cache, tokens_BC, position, method="step"
-            )
-            return logits_BCV + jnp.asarray(hidden_11V), cache
-
-        return beam_search(step, cache, follow, cap_B, settings)
-
-    return search

@@ -94,22 +94,33 @@ class Translator:
         if source_length not in self._compiled:
             if self._compiling is not None:
                 self._compiling(source_length)
-            self._compiled[source_length] = parallel.map_batch(
-                _make_search(self._model, self._config, source_length, self._n_best)
-            )
+            length = source_length + self._config.extra_length
+            settings = search_settings(self._config, length, self._n_best)
+            search = make_search(self._model, settings)
+            self._compiled[source_length] = parallel.map_batch(search)
         return self._compiled[source_length]
 
 
-def _make_search(
-    model: Any, config: DecodeConfig, source_length: int, n_best: int
-) -> Callable:
-    settings = BeamSettings(
+def search_settings(
+    config: DecodeConfig, max_length: int, n_best: int = 1
+) -> BeamSettings:
+    """The search of a config, of at most ``max_length`` tokens."""
+    return BeamSettings(
         beam_size=config.beam_size,
         alpha=config.length_penalty_alpha,
-        max_length=source_length + config.extra_length,
+        max_length=max_length,
         n_best=n_best,
         penalty=config.length_penalty,
     )
+
+
+def make_search(
+    model: Any, settings: BeamSettings, added_11V: np.ndarray | None = None
+) -> Callable:
+    """``search(params, (source [B, S], cap [B]))`` with the model's cached step.
+
+    ``added_11V`` is added to all logits, NEVER where a piece is forbidden.
+    """
 
     def search(params: Any, batch: Any) -> Hypotheses:
         source_BS, cap_B = batch
@@ -123,7 +134,12 @@ def _make_search(
         )
 
         def step(cache: Any, tokens_BC: Any, position: Any) -> Any:
-            return model.apply(variables, cache, tokens_BC, position, method="step")
+            logits_BCV, cache = model.apply(
+                variables, cache, tokens_BC, position, method="step"
+            )
+            if added_11V is not None:
+                logits_BCV = logits_BCV + added_11V
+            return logits_BCV, cache
 
         return beam_search(step, cache, follow, cap_B, settings)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from transformer_ablation.config import DecodeConfig
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
-from transformer_ablation.decode.beam import NEVER, BeamSettings, beam_search
+from transformer_ablation.decode.beam import NEVER, BeamSettings
 from transformer_ablation.decode.length_penalty import length_penalty
 from transformer_ablation.evaluate.perplexity import longest_input
-from transformer_ablation.model.transformer import follow
+from transformer_ablation.evaluate.translation import make_search
 from transformer_ablation.vocabulary import EOS
 
 SENTENCES = 8
@@ -129,20 +129,8 @@ def _search_difference(
     hidden_11V = np.full((1, 1, model.vocabulary_size), NEVER, np.float32)
     hidden_11V[..., allowed] = 0
 
-    @jax.jit
-    def search(source_BS):
-        cache = model.apply(
-            variables, source_BS, settings.beam_size, CAP, method="start_cache"
-        )
-
-        def step(cache, tokens_BC, position):
-            logits_BCV, cache = model.apply(
-                variables, cache, tokens_BC, position, method="step"
-            )
-            return logits_BCV + hidden_11V, cache
-
-        cap_B = jnp.full(source_BS.shape[0], CAP, jnp.int32)
-        return beam_search(step, cache, follow, cap_B, settings)
+    search = jax.jit(make_search(model, settings, hidden_11V))
+    cap_B = np.full(len(source_BS), CAP, np.int32)
 
     @jax.jit
     def whole(source_BS, target_BT):
@@ -150,7 +138,7 @@ def _search_difference(
         log_BTV = jax.nn.log_softmax(logits_BTV)
         return jnp.take_along_axis(log_BTV, target_BT[..., None], axis=-1)[..., 0]
 
-    found = jax.device_get(search(source_BS))
+    found = jax.device_get(search(params, (source_BS, cap_B)))
     targets_HT = np.full((len(words), CAP), model.pad_id, np.int32)
     for row, hypothesis in zip(targets_HT, words, strict=True):
         row[: len(hypothesis)] = hypothesis
