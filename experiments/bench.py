@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -66,7 +65,7 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, expanded: list[rows.ExpandedRow]
 ) -> dict[str, Any]:
     """All figures and what they depend on, as one JSON object."""
-    from experiments import bench_row, run_record
+    from experiments import bench_row, run_record, telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import machine
 
@@ -81,7 +80,7 @@ def measure(
                 shared_flags.cache_folder(options),
                 options.seconds,
                 options.peers,
-                lambda text: print(f"{text} ...", file=sys.stderr, flush=True),
+                telling.tell,
             )
             for item in expanded
         ]

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from transformer_ablation import parallel
-from transformer_ablation.benchmark import decoding, machine, marian
+from transformer_ablation.benchmark import decoding, marian
 from transformer_ablation.benchmark.peer import Peer
 from transformer_ablation.benchmark.timing import Spread, ratios, repeat, spread, timed
 from transformer_ablation.benchmark.updates import Updater
 from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.ragged import TokenizedSplit
+from transformer_ablation.data.workers import available_cores
 
 TURNS = 5
 # The pairs of so many of our updates are what both sides train on; both translate one
@@ -59,10 +60,8 @@ class Ours:
         validation: TokenizedSplit,
         updater: Updater,
     ):
-        count, devices = (
-            min(UPDATES, batches.updates_per_epoch),
-            parallel.device_count(),
-        )
+        count = min(UPDATES, batches.updates_per_epoch)
+        devices = parallel.device_count()
         self._config, self._model, self._updater = config, model, updater
         arranged = [
             batches.arrange(batches.batch(update), devices) for update in range(count)
@@ -90,7 +89,7 @@ class Ours:
         return marian.Job(
             self._config,
             self._model.vocabulary_size,
-            machine.cores(),
+            available_cores(),
             marian.length_sorted(self._pairs, tokens),
             sources,
         )

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from transformer_ablation.data.workers import available_cores
+
 # Variables that change how fast the same program runs.
 ENVIRONMENT = (
     "XLA_FLAGS JAX_PLATFORMS JAX_NUM_CPU_DEVICES JAX_DEFAULT_MATMUL_PRECISION "
@@ -19,7 +21,7 @@ def describe() -> dict[str, Any]:
     """Processor, cores of this process, memory in bytes, system, load just now."""
     return {
         "processor": processor(),
-        "cores": cores(),
+        "cores": available_cores(),
         "memory_bytes": memory_bytes(),
         "system": platform.platform(),
         "load": list(os.getloadavg()),
@@ -29,13 +31,6 @@ def describe() -> dict[str, Any]:
 def environment() -> dict[str, str | None]:
     """The variables of ``ENVIRONMENT``; None where one is not set."""
     return {name: os.environ.get(name) for name in ENVIRONMENT}
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def processor() -> str:

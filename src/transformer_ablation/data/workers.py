@@ -29,11 +29,16 @@ class WorkerError(ValueError):
     exit_code = 1  # a failure, not a refusal
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: those given to this process
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def core_count() -> int:
     """Cores that this process may use, at most ``MAX_PROCESSES``."""
-    if hasattr(os, "sched_getaffinity"):  # Linux: those given to this process
-        return min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
-    return min(os.cpu_count() or 1, MAX_PROCESSES)
+    return min(available_cores(), MAX_PROCESSES)
 
 
 def in_order(
