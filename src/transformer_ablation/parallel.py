@@ -219,13 +219,22 @@ def map_batch(function: Callable) -> Callable:
     The host gives rows [R, ...] and gets results [R, ...] as numpy; R must
     divide by the number of devices.
     """
+    begin = begin_batch(function)
+    return lambda params, batch: begin(params, batch)()
+
+
+def begin_batch(function: Callable) -> Callable:
+    """``map_batch`` that does not wait: what it returns is called for the results.
+
+    A device that is done with its rows of a batch may start on those of the next.
+    """
     mapped = jax.pmap(function, AXIS, in_axes=(None, 0), out_axes=0)
 
-    def call(params: Any, batch: Any) -> Any:
-        shards = jax.tree.map(_split, batch)
-        return jax.tree.map(_joined, jax.device_get(mapped(params, shards)))
+    def begin(params: Any, batch: Any) -> Callable:
+        found = mapped(params, jax.tree.map(_split, batch))
+        return lambda: jax.tree.map(_joined, jax.device_get(found))
 
-    return call
+    return begin
 
 
 def _split(x: np.ndarray) -> np.ndarray:

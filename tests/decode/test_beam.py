@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_ablation.decode.beam import NEVER, BeamSettings, beam_search, top_k
+from transformer_ablation.decode import beam
+from transformer_ablation.decode.beam import (
+    NEVER,
+    BeamSettings,
+    beam_search,
+    rooms,
+    top_k,
+)
 from transformer_ablation.vocabulary import BOS, EOS, PAD, UNK
 
 V = 7
@@ -57,6 +64,22 @@ def toy_step(toy, tokens_BC, position):
 def toy_reorder(toy, parent_BC):
     prefix_BCT = jnp.take_along_axis(toy.prefix_BCT, parent_BC[..., None], axis=1)
     return toy._replace(prefix_BCT=prefix_BCT)
+
+
+def toy_grow(toy, room):
+    """Refuses a cache that would not grow, or is not full before it does."""
+    *shape, old = toy.prefix_BCT.shape
+    assert old < room
+    added = jnp.full((*shape, room - old), UNK, jnp.int32)
+    prefix_BCT = jnp.concatenate([toy.prefix_BCT, added], axis=-1)
+    return toy._replace(prefix_BCT=prefix_BCT)
+
+
+def search_growing(table_BNV, cap_B, settings):
+    """From one candidate and the first room on."""
+    shape = (len(cap_B), 1, rooms(settings.max_length)[0])
+    toy = Toy(jnp.asarray(table_BNV), jnp.full(shape, UNK, jnp.int32))
+    return beam_search(toy_step, toy, toy_reorder, cap_B, settings, toy_grow)
 
 
 def search_batch(table_BNV, cap_B, settings, step=toy_step, reorder=toy_reorder):
@@ -242,6 +265,75 @@ def test_small_beam_equals_a_plain_one(tables, beam_size, alpha, alone):
     for row, cap in enumerate(cap_B):
         expected, _ = plain_beam(rows_of(table_BNV[row]), cap, beam_size, alpha)
         assert_same(read(found, row, cap), expected[:1])
+
+
+@pytest.mark.parametrize(
+    ("max_length", "expected"),
+    [
+        (1, (1,)),
+        (16, (16,)),
+        (21, (21,)),
+        (22, (16, 22)),
+        (42, (16, 42)),
+        (43, (16, 32, 43)),
+        (90, (16, 32, 64, 90)),
+        (129, (16, 32, 64, 129)),
+    ],
+)
+def test_rooms_double_and_the_last_is_a_third_larger_at_least(max_length, expected):
+    """4 / 3 of 16 is 21.3, of 32 is 42.7, of 64 is 85.3, of 128 is 170.7."""
+    assert rooms(max_length) == expected
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, WHOLE])
+@pytest.mark.parametrize("alone", [False, True])
+def test_search_with_a_growing_cache_finds_the_same(
+    tables, monkeypatch, beam_size, alone
+):
+    """Rooms of 1, 2 and 4; a first step of one candidate, of fewer than the beam.
+
+    What a toy has at a position is read at all later ones, so nothing may be lost.
+    """
+    monkeypatch.setattr(beam, "_FIRST_ROOM", 1)
+    table_BNV, cap_B = np.float32(tables[0]), np.int32(tables[1])
+    settings = BeamSettings(beam_size, 0.6, LONGEST, 2 if beam_size > 1 else 1)
+    assert rooms(LONGEST) == (1, 2, 4)
+    if alone:
+        single = jax.vmap(
+            lambda table, cap: search_growing(table[None], cap[None], settings)
+        )
+        found = jax.tree.map(lambda x: x[:, 0], jax.jit(single)(table_BNV, cap_B))
+    else:
+        found = jax.jit(lambda *x: search_growing(*x, settings))(table_BNV, cap_B)
+    found = jax.device_get(found)
+    for row, cap in enumerate(tables[1]):
+        log_of = rows_of(table_BNV[row])
+        if beam_size == WHOLE:
+            expected = exhaustive(table_BNV[row], cap, 0.6)
+        else:
+            expected, _ = plain_beam(log_of, cap, beam_size, 0.6)
+        assert_same(read(found, row, cap), expected[: settings.n_best])
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3])
+def test_cache_grows_only_where_sentences_need_it(tables, monkeypatch, longest):
+    """Rooms of 1, 2 and 4: no sentence goes beyond ``longest``, so neither do they."""
+    monkeypatch.setattr(beam, "_FIRST_ROOM", 1)
+    seen = []
+
+    def step(toy, tokens_BC, position):
+        room = toy.prefix_BCT.shape[-1]
+        jax.debug.callback(lambda p: seen.append((int(p), room)), position)
+        return toy_step(toy, tokens_BC, position)
+
+    toy = Toy(jnp.asarray(tables[0][:3]), jnp.full((3, 1, 1), UNK, jnp.int32))
+    settings = BeamSettings(2, 0.6, LONGEST)
+    endless = toy._replace(table_BNV=toy.table_BNV.at[:, :, EOS].add(-30))
+    caps = jnp.array([1, longest, 0])
+    beam_search(step, endless, toy_reorder, caps, settings, toy_grow)
+    jax.effects_barrier()
+    room_at = {0: 1, 1: 2, 2: 4}
+    assert sorted(seen) == [(p, room_at[p]) for p in range(longest)]
 
 
 def test_small_beam_is_not_exhaustive(tables):
@@ -430,3 +522,19 @@ def test_top_k_is_that_of_numpy_also_among_equal_numbers(size, count, values):
     order_BCV = np.argsort(-x_BCV, axis=-1, kind="stable")[..., :count]
     np.testing.assert_array_equal(index_BCK, order_BCV)
     np.testing.assert_array_equal(found_BCK, np.take_along_axis(x_BCV, order_BCV, -1))
+
+
+@pytest.mark.parametrize("size", [64, 1000, 8000])
+@pytest.mark.parametrize("hidden", [(0, 1, 3), (31, 32, 33), (5,)])
+def test_top_k_is_that_of_numpy_without_the_hidden_places(size, hidden):
+    """They come last, though they have the largest numbers of all."""
+    random = np.random.default_rng(size)
+    x_BCV = random.integers(0, 1000, (2, 3, size)).astype(np.float32)
+    x_BCV[:, :, hidden] = 2000 + random.integers(0, 10, (2, 3, len(hidden)))
+    allowed_BCV = x_BCV.copy()
+    allowed_BCV[:, :, hidden] = NEVER
+    found_BCK, index_BCK = top_k(jnp.asarray(x_BCV), 8, hidden)
+    order_BCV = np.argsort(-allowed_BCV, axis=-1, kind="stable")[..., :8]
+    np.testing.assert_array_equal(index_BCK, order_BCV)
+    expected = np.take_along_axis(allowed_BCV, order_BCV, -1)
+    np.testing.assert_array_equal(found_BCK, expected)

@@ -64,13 +64,16 @@ def test_padding_mask_shows_what_is_not_the_pad_id():
 
 @pytest.mark.parametrize("window, first", [(None, 0), (1, 3), (2, 2), (3, 2), (4, 1)])
 def test_slot_mask_shows_each_candidate_its_own_past(window, first):
-    """Slot t * C + c, for the places ``first`` to 3 of five at position 3."""
-    origin = np.random.default_rng(1).integers(0, 2, (3, 2, 5))
-    mask_B1CM = np.asarray(slot_mask(jnp.asarray(origin), jnp.int32(3), window))
-    expected = np.zeros((3, 1, 2, 10), bool)
+    """Slot t * 4 + c, for the places ``first`` to 3 of five at position 3.
+
+    There may be four candidates, and there are two.
+    """
+    origin = np.random.default_rng(1).integers(0, 4, (3, 2, 5))
+    mask_B1CM = np.asarray(slot_mask(jnp.asarray(origin), jnp.int32(3), window, 4))
+    expected = np.zeros((3, 1, 2, 20), bool)
     for b, c in np.ndindex(3, 2):
         for t in range(first, 4):
-            expected[b, 0, c, t * 2 + origin[b, c, t]] = True
+            expected[b, 0, c, t * 4 + origin[b, c, t]] = True
     np.testing.assert_array_equal(mask_B1CM, expected)
 
 

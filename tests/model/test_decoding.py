@@ -16,7 +16,8 @@ from tests.model.numpy_transformer import (
     random_sentences,
     small_module,
 )
-from transformer_ablation.model.transformer import follow
+from transformer_ablation.model import transformer
+from transformer_ablation.model.transformer import follow, make_room
 
 # Both position kinds, both norms and both depths in every combination; windows,
 # tying and scores are varied along with them.
@@ -69,14 +70,19 @@ def histories():
         yield now
 
 
-def decoded(step, params, cache):
-    """Logits [T, B, C, V] of every step, following PARENTS in between."""
+def decoded(step, params, cache, grow_at=()):
+    """Logits [T, B, C, V] of every step, following PARENTS in between.
+
+    Before the positions ``grow_at`` the cache is made a position or two larger.
+    """
     tokens_BC = np.full((BATCH, CANDIDATES), BOS, np.int32)
     found = []
     for position in range(LENGTH):
         if position:
             cache = follow(cache, PARENTS[position - 1])
             tokens_BC = CHOSEN[position - 1]
+        if position in grow_at:
+            cache = make_room(cache, min(position + 2, LENGTH))
         logits_BCV, cache = step(params, cache, tokens_BC, np.int32(position))
         found.append(np.asarray(logits_BCV))
     return np.array(found)
@@ -159,6 +165,70 @@ def test_step_reads_no_slot_that_is_not_the_candidates_past(case):
     np.testing.assert_array_equal(logits_TBCV, case.logits_TBCV)
 
 
+def test_cache_that_grows_on_the_way_loses_nothing(case):
+    """From room for one position on; the same numbers but for the order of sums."""
+
+    def start(params):
+        args = (SOURCE, CANDIDATES, 1)
+        method = case.module.start_cache
+        return case.module.apply({"params": params}, *args, method=method)
+
+    cache = jax.jit(start)(case.params)
+    found = decoded(case.step, case.params, cache, grow_at=(1, 3, 5))
+    assert_close(found, case.logits_TBCV)
+
+
+@pytest.mark.parametrize("case", ["post_sinusoidal_3", "pre_learned_3"], indirect=True)
+def test_first_step_of_one_candidate_is_that_of_all(case):
+    """What it writes is the past of each candidate that follows it."""
+    one = case.cache._replace(origin_BCT=case.cache.origin_BCT[:, :1])
+    first_B1 = np.full((BATCH, 1), BOS, np.int32)
+    logits_B1V, one = case.step(case.params, one, first_B1, np.int32(0))
+    assert_close(logits_B1V[:, 0], case.logits_TBCV[0, :, 0])
+    one = follow(one, np.zeros((BATCH, CANDIDATES), np.int32))
+    chosen = CHOSEN[0]
+    logits_BCV, _ = case.step(case.params, one, chosen, np.int32(1))
+    # Of the usual start every candidate has the same past, so each may be anyone's.
+    assert_close(logits_BCV, case.logits_TBCV[1])
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [(8, (8,)), (16, (16,)), (24, (16, 24)), (40, (16, 24, 40)), (48, (16, 24, 48))],
+)
+def test_widths_end_in_the_whole_width(width, expected):
+    """16, 24, 40, 64: half as large again, in eights; a quarter less than the whole."""
+    assert transformer._widths(width) == expected
+
+
+@pytest.mark.parametrize("longest", [1, 3, 4, 5, 7, 11, 12])
+def test_memory_is_the_same_in_any_width(monkeypatch, longest):
+    """Widths of 4, 8 and 12; one row is empty, as of a batch that is not full."""
+    monkeypatch.setattr(transformer, "_NARROWEST", 4)
+    assert transformer._widths(12) == (4, 8, 12)
+    module = small_module(num_layers=2)
+    params = random_parameters(module, seed=7)
+    source = random_sentences((3, 12), (longest, 0, min(2, longest)), seed=5)
+
+    def memory(fitted):
+        variables = {"params": params}
+        args = (source, CANDIDATES, LENGTH, fitted)
+        method = module.start_cache
+        cache = jax.jit(lambda: module.apply(variables, *args, method=method))()
+        keys = np.stack([kept["memory_keys"] for kept in cache.layers])
+        values = np.stack([kept["memory_values"] for kept in cache.layers])
+        return np.moveaxis(keys, 4, 2), np.moveaxis(values, 3, 2), cache
+
+    *found, cache = memory(fitted=True)
+    *expected, _ = memory(fitted=False)
+    np.testing.assert_array_equal(cache.memory_mask_B11S[:, 0, 0], source != PAD)
+    for ours, theirs in zip(found, expected, strict=True):  # [N, B, S, H, ...]
+        real = source != PAD
+        assert_close(ours[:, real], theirs[:, real])
+        used = next(width for width in (4, 8, 12) if width >= longest)
+        assert (ours[:, :, used:] == 0).all()  # nothing was computed there
+
+
 def test_step_neither_encodes_nor_projects_the_memory_again(case):
     """Those parameters may be NaN by then."""
     names = {"encoder", "encoder_norm", "source_embedding", "source_positions"}
@@ -198,7 +268,7 @@ def test_cache_has_room_for_every_candidate_and_position():
             "memory_keys": (2, 2, 7, 5),
             "memory_values": (2, 2, 5, 5),
         }
-    assert cache.origin_BCT.shape == (2, 3, 6)
+    assert cache.origin_BCT.shape == (2, 1, 6)
 
 
 def test_follow_takes_the_parents_whole_history():
@@ -208,7 +278,7 @@ def test_follow_takes_the_parents_whole_history():
     shapes = jax.eval_shape(
         lambda: module.apply(variables, SOURCE, 3, 4, method=module.start_cache)
     )
-    cache = shapes._replace(origin_BCT=origin)
+    cache = shapes._replace(origin_BCT=origin)  # of three candidates already
     followed = follow(cache, np.array([[2, 2, 0], [1, 0, 1]]))
     expected = [
         [origin[0, 2], origin[0, 2], origin[0, 0]],

@@ -28,8 +28,10 @@ NEVER = -1e30
 # What a decoder may not write: it is not part of any text.
 FORBIDDEN = (PAD, UNK, BOS)
 _GROUP = 32
+_FIRST_ROOM = 16
 
 StepFunction = Callable[[Any, jax.Array, jax.Array], tuple[jax.Array, Any]]
+GrowFunction = Callable[[Any, int], Any]
 
 
 class BeamSettings(NamedTuple):
@@ -80,6 +82,7 @@ def beam_search(
     reorder: Callable[[Any, jax.Array], Any],
     cap_B: jax.Array,
     settings: BeamSettings,
+    grow: GrowFunction | None = None,
 ) -> Hypotheses:
     """Searches all sentences of a batch together.
 
@@ -91,8 +94,11 @@ def beam_search(
       cap_B: how many tokens, the end of sentence included, sentence b may have;
         at most ``settings.max_length``. 0 for a padded row, which is done at
         once and returns nothing.
+      grow: (cache, positions) -> the cache with room for so many positions. Given
+        it, steps cost less and more is compiled: the first step has one candidate a
+        sentence, and ``cache``, which has room for ``rooms(settings.max_length)[0]``,
+        is made larger as sentences need it, so no step reads much that is empty.
     """
-    state = _start(cache, cap_B, settings)
 
     def body(state: _State) -> _State:
         logits_BCV, cache = step(state.cache, state.last_BC, state.position)
@@ -100,23 +106,55 @@ def beam_search(
         state = _cut_at_cap(state, cap_B, settings)
         return _close_decided(state, cap_B, settings)
 
-    def cond(state: _State) -> jax.Array:
-        return jnp.any(state.log_BC[:, 0] > NEVER / 2)
+    def search(state: _State, rooms: tuple[int, ...]) -> _Done:
+        """Position after position while they fit, then on with a larger cache."""
 
-    done = lax.while_loop(cond, body, state).done
+        def cond(state: _State) -> jax.Array:
+            return _any_lives(state) & (state.position < rooms[0])
+
+        def larger(state: _State) -> _Done:
+            cache = grow(state.cache, rooms[1])  # type: ignore[misc]
+            return search(state._replace(cache=cache), rooms[1:])
+
+        state = lax.while_loop(cond, body, state)
+        if len(rooms) == 1:
+            return state.done
+        return lax.cond(_any_lives(state), larger, lambda state: state.done, state)
+
+    if grow is None:
+        state = _start(cache, cap_B, settings, settings.beam_size)
+        done = search(state, (settings.max_length,))
+    else:
+        state = _start(cache, cap_B, settings, 1)
+        done = search(body(state), rooms(settings.max_length))
     return Hypotheses(*(x[:, : settings.n_best] for x in done))
 
 
-def _start(cache: Any, cap_B: jax.Array, settings: BeamSettings) -> _State:
+def rooms(max_length: int) -> tuple[int, ...]:
+    """The positions a cache has room for, one after the other, up to ``max_length``.
+
+    Each is at least a third larger than the one before, as each is compiled.
+    """
+    doubled = (_FIRST_ROOM << power for power in range(max_length.bit_length()))
+    return (*(room for room in doubled if 4 * room <= 3 * max_length), max_length)
+
+
+def _any_lives(state: _State) -> jax.Array:
+    return jnp.any(state.log_BC[:, 0] > NEVER / 2)
+
+
+def _start(
+    cache: Any, cap_B: jax.Array, settings: BeamSettings, candidates: int
+) -> _State:
     """One live candidate a sentence; the other places are empty."""
     shape = (cap_B.shape[0], settings.beam_size)
     never_BC = jnp.full(shape, NEVER, jnp.float32)
     tokens_BCT = jnp.full((*shape, settings.max_length), PAD, jnp.int32)
     return _State(
         position=jnp.zeros((), jnp.int32),
-        tokens_BCT=tokens_BCT,
-        log_BC=never_BC.at[:, 0].set(jnp.where(cap_B > 0, 0.0, NEVER)),
-        last_BC=jnp.full(shape, BOS, jnp.int32),
+        tokens_BCT=tokens_BCT[:, :candidates],
+        log_BC=never_BC.at[:, 0].set(jnp.where(cap_B > 0, 0.0, NEVER))[:, :candidates],
+        last_BC=jnp.full(shape, BOS, jnp.int32)[:, :candidates],
         done=_Done(tokens_BCT, never_BC, never_BC, jnp.zeros(shape, bool)),
         cache=cache,
     )
@@ -157,43 +195,60 @@ def _best_continuations(logits_BCV: jax.Array, log_BC: jax.Array, count: int):
 
     ``log_BC`` are the log-probabilities of the candidates so far. The best of each
     candidate are found first, so only they are normalised and sorted together.
+    Places beyond the C*V have log p NEVER.
     """
     batch, candidates, size = logits_BCV.shape
     logits_BCV = logits_BCV.astype(jnp.float32)
-    forbidden_11V = np.isin(np.arange(size), FORBIDDEN)[None, None]
-    allowed_BCV = jnp.where(forbidden_11V, NEVER, logits_BCV)
-    logit_BCK, token_BCK = top_k(allowed_BCV, min(count, size))
+    logit_BCK, token_BCK = top_k(logits_BCV, min(count, size), FORBIDDEN)
     normaliser_BC1 = jax.nn.logsumexp(logits_BCV, axis=-1, keepdims=True)
     best_BCK = log_BC[..., None] + jnp.maximum(logit_BCK - normaliser_BC1, NEVER)
     flat = (batch, candidates * best_BCK.shape[-1])
     log_BK, index_BK = lax.top_k(best_BCK.reshape(flat), min(count, flat[1]))
-    token_BK = _gather(token_BCK.reshape(flat), index_BK)
-    return log_BK, index_BK // best_BCK.shape[-1], token_BK.astype(jnp.int32)
+    token_BK = _gather(token_BCK.reshape(flat), index_BK).astype(jnp.int32)
+    parent_BK = index_BK // best_BCK.shape[-1]
+    lacking = [(0, 0), (0, count - log_BK.shape[1])]
+    log_BK = jnp.pad(log_BK, lacking, constant_values=NEVER)
+    return log_BK, jnp.pad(parent_BK, lacking), jnp.pad(token_BK, lacking)
 
 
-def top_k(x_BCV: jax.Array, count: int):
-    """``lax.top_k``, for a long last axis in two steps.
+def top_k(x_BCV: jax.Array, count: int, hidden: tuple[int, ...] = ()):
+    """``lax.top_k`` with ``hidden`` places as low as NEVER; a long axis in two steps.
 
     The best ``count`` stand in those ``count`` groups that have the largest maxima;
-    of equal numbers the first come first, so groups keep their order.
+    of equal numbers the first come first, so groups keep their order. No step makes
+    a copy of a long axis to hide a few of its places.
     """
     *shape, size = x_BCV.shape
     groups = -(-size // _GROUP)
     if groups <= 2 * count:
-        return lax.top_k(x_BCV, count)
+        return lax.top_k(_hide(x_BCV, np.arange(size), hidden), count)
     added = [(0, 0)] * len(shape) + [(0, groups * _GROUP - size)]
     x_BCGN = jnp.pad(x_BCV, added, constant_values=-jnp.inf)
     x_BCGN = x_BCGN.reshape(*shape, groups, _GROUP)
-    _, group_BCK = lax.top_k(x_BCGN.max(axis=-1), count)
+    maxima_BCG = x_BCGN.max(axis=-1)
+    for group in {place // _GROUP for place in hidden}:
+        places_N = group * _GROUP + np.arange(_GROUP)
+        highest_BC = _hide(x_BCGN[..., group, :], places_N, hidden).max(axis=-1)
+        maxima_BCG = maxima_BCG.at[..., group].set(highest_BC)
+    _, group_BCK = lax.top_k(maxima_BCG, count)
     group_BCK1 = jnp.sort(group_BCK, axis=-1)[..., None]
     few_BCKN = jnp.take_along_axis(x_BCGN, group_BCK1, axis=-2)
     index_BCKN = group_BCK1 * _GROUP + jnp.arange(_GROUP).reshape(
         (1,) * (len(shape) + 1) + (_GROUP,)
     )
+    few_BCKN = _hide(few_BCKN, index_BCKN, hidden)
     best_BCK, place_BCK = lax.top_k(few_BCKN.reshape(*shape, -1), count)
     return best_BCK, jnp.take_along_axis(
         index_BCKN.reshape(*shape, -1), place_BCK, axis=-1
     )
+
+
+def _hide(x: jax.Array, places: Any, hidden: tuple[int, ...]) -> jax.Array:
+    """``x`` with NEVER where its place, counted along the last axis, is hidden."""
+    if not hidden:
+        return x
+    places = jnp.asarray(places).reshape((1,) * (x.ndim - places.ndim) + places.shape)
+    return jnp.where(jnp.isin(places, jnp.asarray(hidden)), NEVER, x)
 
 
 def _merge(

@@ -13,10 +13,14 @@ from transformer_ablation.decode.beam import (
     BeamSettings,
     Hypotheses,
     beam_search,
+    rooms,
 )
 from transformer_ablation.evaluate.perplexity import batches, longest_input
-from transformer_ablation.model.transformer import follow
+from transformer_ablation.model.transformer import follow, make_room
 from transformer_ablation.vocabulary import EOS
+
+# So many batches are worth a search that takes longer to compile than to run once.
+MANY_BATCHES = 12
 
 
 class Translation(NamedTuple):
@@ -26,6 +30,23 @@ class Translation(NamedTuple):
     score: float
     log_probability: float
     unfinished: bool
+
+
+class _Begun(NamedTuple):
+    """A batch whose search is under way; ``found`` waits for it."""
+
+    indices: np.ndarray
+    cap_B: np.ndarray
+    found: Callable[[], Hypotheses]
+
+
+def _one_ahead(items: Iterator[_Begun]) -> Iterator[_Begun]:
+    """The items in order, each when the next has begun: devices need not wait."""
+    waiting: list[_Begun] = []
+    for item in items:
+        yield from waiting
+        waiting = [item]
+    yield from waiting
 
 
 class Translator:
@@ -51,7 +72,7 @@ class Translator:
         self._config = config
         self._n_best = n_best
         self._compiling = compiling
-        self._compiled: dict[int, Callable] = {}
+        self._compiled: dict[tuple[int, bool], Callable] = {}
 
     def translate(
         self, params: Any, sources: Ragged, done: Callable[[int], None] | None = None
@@ -62,21 +83,26 @@ class Translator:
         are finished after each batch.
         """
         results: list[list[Translation]] = [[] for _ in range(len(sources))]
-        rows = self._config.sentences_per_batch
         finished = 0
-        longest = longest_input(self._model, self._config.extra_length)
-        split = TokenizedSplit(sources, sources)
-        for batch in batches(split, rows, longest):
-            cap_B = (batch.source != self._model.pad_id).sum(axis=1)
-            cap_B = np.where(cap_B > 0, cap_B + self._config.extra_length, 0)
-            search = self._search(batch.source.shape[1])
-            found = search(params, (batch.source, cap_B.astype(np.int32)))
-            for row, index in enumerate(batch.indices):
-                results[index] = list(_read(found, row, int(cap_B[row])))
-            finished += len(batch.indices)
+        for indices, cap_B, found in _one_ahead(self._begun(params, sources)):
+            hypotheses = found()
+            for row, index in enumerate(indices):
+                results[index] = list(_read(hypotheses, row, int(cap_B[row])))
+            finished += len(indices)
             if done is not None:
                 done(finished)
         return results
+
+    def _begun(self, params: Any, sources: Ragged) -> Iterator[_Begun]:
+        """Every batch of sources, its search begun when it is asked for."""
+        rows, extra = self._config.sentences_per_batch, self._config.extra_length
+        longest = longest_input(self._model, extra)
+        every = batches(TokenizedSplit(sources, sources), rows, longest)
+        for batch in every:
+            cap_B = (batch.source != self._model.pad_id).sum(axis=1)
+            cap_B = np.where(cap_B > 0, cap_B + extra, 0).astype(np.int32)
+            search = self._search(batch.source.shape[1], len(every) >= MANY_BATCHES)
+            yield _Begun(batch.indices, cap_B, search(params, (batch.source, cap_B)))
 
     def best(
         self, params: Any, sources: Ragged, texts: Sequence[str]
@@ -89,16 +115,17 @@ class Translator:
             results[i] = translations[0]
         return results
 
-    def _search(self, source_length: int) -> Callable:
+    def _search(self, source_length: int, fitted: bool) -> Callable:
         """The compiled search for sources padded to a length."""
-        if source_length not in self._compiled:
+        key = source_length, fitted
+        if key not in self._compiled:
             if self._compiling is not None:
                 self._compiling(source_length)
             length = source_length + self._config.extra_length
             settings = search_settings(self._config, length, self._n_best)
-            search = make_search(self._model, settings)
-            self._compiled[source_length] = parallel.map_batch(search)
-        return self._compiled[source_length]
+            search = make_search(self._model, settings, fitted=fitted)
+            self._compiled[key] = parallel.begin_batch(search)
+        return self._compiled[key]
 
 
 def search_settings(
@@ -115,12 +142,19 @@ def search_settings(
 
 
 def make_search(
-    model: Any, settings: BeamSettings, added_11V: np.ndarray | None = None
+    model: Any,
+    settings: BeamSettings,
+    added_11V: np.ndarray | None = None,
+    *,
+    fitted: bool = True,
 ) -> Callable:
     """``search(params, (source [B, S], cap [B]))`` with the model's cached step.
 
-    ``added_11V`` is added to all logits, NEVER where a piece is forbidden.
+    ``added_11V`` is added to all logits, NEVER where a piece is forbidden. A
+    ``fitted`` search does little work on padding and empty caches, and takes two or
+    three times as long to compile.
     """
+    room = rooms(settings.max_length)[0] if fitted else settings.max_length
 
     def search(params: Any, batch: Any) -> Hypotheses:
         source_BS, cap_B = batch
@@ -129,7 +163,8 @@ def make_search(
             variables,
             source_BS,
             settings.beam_size,
-            settings.max_length,
+            room,
+            fitted,
             method="start_cache",
         )
 
@@ -141,7 +176,8 @@ def make_search(
                 logits_BCV = logits_BCV + added_11V
             return logits_BCV, cache
 
-        return beam_search(step, cache, follow, cap_B, settings)
+        grow = make_room if fitted else None
+        return beam_search(step, cache, follow, cap_B, settings, grow)
 
     return search
 

@@ -33,18 +33,18 @@ def neighbourhood_mask(length: int, window: int | None, causal: bool):
     return _visible(query_L1, key_1M, window, causal)[None, None]
 
 
-def slot_mask(origin_BCT, position, window: int | None):
-    """Which cache slots a candidate may see at a traced position: [B, 1, C, T*C].
+def slot_mask(origin_BCT, position, window: int | None, most: int):
+    """Which cache slots a candidate may see at a traced position: [B, 1, C, T*M].
 
-    Slot t * C + c holds what candidate c was at position t; ``origin_BCT`` says
-    which of them is the past of each candidate now.
+    Slot t * M + c holds what candidate c of at most M was at position t;
+    ``origin_BCT`` says which of them is the past of each candidate now.
     """
     batch, candidates, length = origin_BCT.shape
     key_1M = jnp.arange(length)[None, :]
     near_T = _visible(jnp.full((1, 1), position), key_1M, window, causal=True)[0]
-    own_BCTC = origin_BCT[..., None] == jnp.arange(candidates)[None, None, None]
-    slots_BCTC = own_BCTC & near_T[None, None, :, None]
-    return slots_BCTC.reshape(batch, 1, candidates, length * candidates)
+    own_BCTM = origin_BCT[..., None] == jnp.arange(most)[None, None, None]
+    slots_BCTM = own_BCTM & near_T[None, None, :, None]
+    return slots_BCTM.reshape(batch, 1, candidates, length * most)
 
 
 def _visible(query_L1, key_1M, window: int | None, causal: bool):

@@ -24,14 +24,14 @@ class DecoderContext(NamedTuple):
     """What every decoder layer sees besides its input and its cache.
 
     ``memory_BSD`` is None in a cached step: its keys and values are in the
-    cache. ``position`` is the traced position of a cached step.
+    cache. ``slot`` is the first, traced, of those that a cached step fills.
     """
 
     memory_BSD: Any
     self_mask_B1LM: Any
     memory_mask_B1LM: Any
     noise: Noise | None
-    position: Any = None
+    slot: Any = None
 
 
 class EncoderLayer(nn.Module):
@@ -100,18 +100,18 @@ class DecoderLayer(nn.Module):
         """One position of C candidates a sentence: [B, C, D], and the new past.
 
         The keys and values of position p of candidate c are kept in slot
-        p * C + c; the mask says which slots are a candidate's own past.
+        p * C + c, C the most there may be; the mask says which slots are a
+        candidate's own past.
         """
         past = {}
 
         def attend_to_past(y_BCD):
             k_BHKC, v_BHCU = self.self_attention.keys_values(y_BCD)
-            slot = context.position * y_BCD.shape[1]
             past["keys"] = lax.dynamic_update_slice(
-                cache["keys"], k_BHKC, (0, 0, 0, slot)
+                cache["keys"], k_BHKC, (0, 0, 0, context.slot)
             )
             past["values"] = lax.dynamic_update_slice(
-                cache["values"], v_BHCU, (0, 0, slot, 0)
+                cache["values"], v_BHCU, (0, 0, context.slot, 0)
             )
             return self.self_attention.attend(
                 y_BCD, past["keys"], past["values"], context.self_mask_B1LM

@@ -1,5 +1,6 @@
 """The encoder-decoder Transformer (section 3), whole and step by step."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -33,7 +34,7 @@ class DecodeCache(NamedTuple):
     the memory and of the past, and the parameters of the layer, which are taken apart
     here once and not at every step. The past is never moved: ``origin_BCT`` says for
     each candidate whose slot holds its position t, so following a beam is a gather of
-    these small integers alone.
+    these small integers alone. Before the first step it may be of one candidate.
     """
 
     layers: tuple[dict, ...]
@@ -45,6 +46,56 @@ def follow(cache: DecodeCache, parent_BC) -> DecodeCache:
     """The cache in which candidate c is what candidate ``parent[b, c]`` was."""
     origin_BCT = jnp.take_along_axis(cache.origin_BCT, parent_BC[..., None], axis=1)
     return cache._replace(origin_BCT=origin_BCT)
+
+
+def make_room(cache: DecodeCache, length: int) -> DecodeCache:
+    """The cache with room for ``length`` positions, more than it has."""
+    old = cache.origin_BCT.shape[-1]
+
+    def longer(x, axis: int):
+        added = x.shape[axis] // old * (length - old)
+        return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
+
+    return cache._replace(
+        layers=tuple(
+            {
+                **kept,
+                "keys": longer(kept["keys"], 3),
+                "values": longer(kept["values"], 2),
+            }
+            for kept in cache.layers
+        ),
+        origin_BCT=longer(cache.origin_BCT, 2),
+    )
+
+
+# Sources are encoded in one of a few widths: no work for padding that all have.
+_NARROWEST = 16
+
+
+def _widths(width: int) -> tuple[int, ...]:
+    """Up to ``width``, each half as large again as the one before, in eights."""
+    widths, narrower = [], _NARROWEST
+    while 5 * narrower <= 4 * width:
+        widths.append(narrower)
+        narrower = -(-narrower * 3 // 2 // 8) * 8
+    return (*widths, width)
+
+
+def _start_memory(model: "Transformer", source_BS, used: int):
+    """The memory's keys and values of each layer, of ``used`` positions and padded."""
+    memory_BSD = model.encode(source_BS[:, :used])
+    context = DecoderContext(memory_BSD, None, None, None)
+    _, memory = model.decoder.start(jnp.zeros(()), None, context)
+    added = source_BS.shape[1] - used
+
+    def padded(x, axis: int):
+        return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
+
+    return {
+        "memory_keys": padded(memory["memory_keys"], 4),
+        "memory_values": padded(memory["memory_values"], 3),
+    }
 
 
 def project(x, matrix_VD):
@@ -200,12 +251,24 @@ class Transformer(nn.Module):
         """Logits [B, T, V] of each target token given those before it."""
         return project(*self.factors(source_BS, target_BT, noise, packed))
 
-    def start_cache(self, source_BS, candidates: int, length: int) -> DecodeCache:
-        """Encodes, and makes room for ``length`` positions of every candidate."""
-        memory_BSD = self.encode(source_BS)
-        context = DecoderContext(memory_BSD, None, None, None)
-        _, memory = self.decoder.start(jnp.zeros(()), None, context)
-        batch = source_BS.shape[0]
+    def start_cache(
+        self, source_BS, candidates: int, length: int, fitted: bool = False
+    ) -> DecodeCache:
+        """Encodes, and makes room for ``length`` positions of every candidate.
+
+        With ``fitted``, which takes longer to compile, hardly any padding is encoded.
+        """
+        batch, width = source_BS.shape
+        widths = _widths(width) if fitted else (width,)
+        places_S = jnp.where(
+            (source_BS != self.pad_id).any(axis=0), jnp.arange(width), 0
+        )
+        memory = nn.switch(
+            jnp.searchsorted(jnp.asarray(widths), places_S.max() + 1),
+            [partial(_start_memory, used=used) for used in widths],
+            self,
+            source_BS,
+        )
         past = empty_past(self.config, batch, length * candidates)
         stacked = {"params": self.decoder.variables["params"], **memory}
         return DecodeCache(
@@ -213,7 +276,7 @@ class Transformer(nn.Module):
                 {**jax.tree.map(lambda x, n=n: x[n], stacked), **past}
                 for n in range(self.config.num_layers)
             ),
-            origin_BCT=jnp.zeros((batch, candidates, length), jnp.int32),
+            origin_BCT=jnp.zeros((batch, 1, length), jnp.int32),
             memory_mask_B11S=padding_mask(source_BS, self.pad_id),
         )
 
@@ -221,21 +284,24 @@ class Transformer(nn.Module):
         """Logits [B, C, V] of what follows ``tokens_BC`` at ``position``.
 
         ``position`` is traced and counts from 0, where the token is
-        ``bos_id``; it must be below the ``length`` of ``start_cache``.
+        ``bos_id`` and one candidate is enough; it must be below the ``length`` of
+        ``start_cache`` or ``make_room``.
         """
-        candidates, length = cache.origin_BCT.shape[1:]
-        own_C = jnp.arange(candidates, dtype=jnp.int32)
-        origin_BCT = cache.origin_BCT.at[:, :, position].set(own_C[None])
+        length = cache.origin_BCT.shape[-1]
+        own_C = jnp.arange(tokens_BC.shape[1], dtype=jnp.int32)
+        origin_BCT = jnp.broadcast_to(cache.origin_BCT, (*tokens_BC.shape, length))
+        origin_BCT = origin_BCT.at[:, :, position].set(own_C[None])
+        most = cache.layers[0]["values"].shape[2] // length
         x_BCD = self._embed(tokens_BC, "target")
         x_BCD = self.target_positions.at(x_BCD, position, length)
         context = DecoderContext(
             memory_BSD=None,
             self_mask_B1LM=slot_mask(
-                origin_BCT, position, self.config.attention_window
+                origin_BCT, position, self.config.attention_window, most
             ),
             memory_mask_B1LM=cache.memory_mask_B11S,
             noise=None,
-            position=position,
+            slot=position * most,
         )
         layer, layers = DecoderLayer(self.config, parent=None), []
         for kept in cache.layers:
