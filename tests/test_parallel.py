@@ -85,6 +85,15 @@ def test_mapped_batch_returns_its_rows_in_order():
     np.testing.assert_array_equal(found["sum"], 10 * x_RL.sum(axis=1) * scale_R)
 
 
+def test_batches_that_have_begun_together_have_their_own_results():
+    begin = parallel.begin_batch(lambda params, x_B: x_B * params)
+    begun = [begin(np.float32(n), np.arange(8, dtype=np.float32)) for n in (2, 3)]
+    assert [found().tolist() for found in reversed(begun)] == [
+        [0, 3, 6, 9, 12, 15, 18, 21],
+        [0, 2, 4, 6, 8, 10, 12, 14],
+    ]
+
+
 def test_mapped_batch_runs_rows_on_all_devices():
     def function(params, x_B1):
         return x_B1 + parallel.device_index()

@@ -16,9 +16,13 @@ from tests.evaluate.test_perplexity import (
     seven_sentences,
     tiny_model,
 )
+from transformer_ablation import parallel
 from transformer_ablation.config import DecodeConfig
 from transformer_ablation.data.ragged import Ragged
+from transformer_ablation.decode import beam
+from transformer_ablation.evaluate import translation
 from transformer_ablation.evaluate.translation import Translator
+from transformer_ablation.model import transformer
 from transformer_ablation.vocabulary import EOS, PAD
 
 EXTRA = 3
@@ -117,6 +121,41 @@ def test_translations_do_not_depend_on_the_batch(cases):
         assert_translations(found, expected)
 
 
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_search_of_many_batches_finds_the_same(cases, monkeypatch, devices):
+    """Caches of 4, 8 and all positions, widths of 2 and more, on any devices."""
+    monkeypatch.setattr(translation, "MANY_BATCHES", 1)
+    monkeypatch.setattr(beam, "_FIRST_ROOM", 4)
+    monkeypatch.setattr(transformer, "_NARROWEST", 2)
+    grown = []
+
+    def make_room(cache, length):
+        grown.append(length)
+        return transformer.make_room(cache, length)
+
+    monkeypatch.setattr(translation, "make_room", make_room)
+    with parallel.at_most(devices):
+        translator = Translator(tiny_model(), settings(), N_BEST)
+        for params, expected in cases:
+            found = translator.translate(params, seven_sentences().source)
+            assert_translations(found, expected)
+    assert grown[0] == 8 and max(grown) > 8
+
+
+@pytest.mark.parametrize(("batches", "fitted"), [(11, False), (12, True)])
+def test_only_a_split_of_many_batches_takes_longer_to_compile(batches, fitted):
+    class Asked(Copier):
+        def start_cache(self, source_BS, candidates, length, fitted):
+            asked.append(fitted)
+            return super().start_cache(source_BS, candidates, length, fitted)
+
+    asked = []
+    sources = Ragged.of([[5, 6, EOS]] * (4 * batches))
+    found = Translator(Asked(2), settings()).translate(np.zeros(1), sources)
+    assert [h.ids for (h,) in found] == [[5, 6]] * (4 * batches)
+    assert asked and set(asked) == {fitted}
+
+
 def test_each_length_is_told_once_before_it_compiles(cases):
     told = []
     translator = Translator(tiny_model(), settings(), N_BEST, told.append)
@@ -151,7 +190,7 @@ class Copier:
     def apply(self, variables, *arguments, method):
         return getattr(self, method)(*arguments)
 
-    def start_cache(self, source_BS, candidates, length):
+    def start_cache(self, source_BS, candidates, length, fitted):
         self.lengths.append(length)
         shape = (source_BS.shape[0], candidates, length)
         return Cache(jnp.zeros(shape, jnp.int32), source_BS)
@@ -210,9 +249,9 @@ def test_endless_source_is_translated_in_its_place_and_in_few_rows():
     """1,500 pieces: one row a device, with a cache for them and the extra length."""
 
     class Watched(Copier):
-        def start_cache(self, source_BS, candidates, length):
+        def start_cache(self, source_BS, candidates, length, fitted):
             rows.append((source_BS.shape[0], length))
-            return super().start_cache(source_BS, candidates, length)
+            return super().start_cache(source_BS, candidates, length, fitted)
 
     rows = []
     sources = Ragged.of([[5, 6, EOS], [EOS], [9] * 1499 + [EOS], [12, EOS]])

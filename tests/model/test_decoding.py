@@ -268,7 +268,7 @@ def test_cache_has_room_for_every_candidate_and_position():
             "memory_keys": (2, 2, 7, 5),
             "memory_values": (2, 2, 5, 5),
         }
-    assert cache.origin_BCT.shape == (2, 1, 6)
+    assert cache.origin_BCT.shape == (2, 3, 6)
 
 
 def test_follow_takes_the_parents_whole_history():
@@ -278,7 +278,7 @@ def test_follow_takes_the_parents_whole_history():
     shapes = jax.eval_shape(
         lambda: module.apply(variables, SOURCE, 3, 4, method=module.start_cache)
     )
-    cache = shapes._replace(origin_BCT=origin)  # of three candidates already
+    cache = shapes._replace(origin_BCT=origin)
     followed = follow(cache, np.array([[2, 2, 0], [1, 0, 1]]))
     expected = [
         [origin[0, 2], origin[0, 2], origin[0, 0]],

@@ -256,7 +256,8 @@ class Transformer(nn.Module):
     ) -> DecodeCache:
         """Encodes, and makes room for ``length`` positions of every candidate.
 
-        With ``fitted``, which takes longer to compile, hardly any padding is encoded.
+        With ``fitted``, which takes longer to compile, hardly any padding is encoded,
+        and the cache is of one candidate until a step has been followed.
         """
         batch, width = source_BS.shape
         widths = _widths(width) if fitted else (width,)
@@ -276,7 +277,9 @@ class Transformer(nn.Module):
                 {**jax.tree.map(lambda x, n=n: x[n], stacked), **past}
                 for n in range(self.config.num_layers)
             ),
-            origin_BCT=jnp.zeros((batch, 1, length), jnp.int32),
+            origin_BCT=jnp.zeros(
+                (batch, 1 if fitted else candidates, length), jnp.int32
+            ),
             memory_mask_B11S=padding_mask(source_BS, self.pad_id),
         )
 
