@@ -131,12 +131,18 @@ class DecoderLayer(nn.Module):
         return x_BCD, past
 
 
-# So few layers are written out: a loop over them costs more time than it saves.
-FEW_LAYERS = 4
+# Layers are written out where a loop over them would cost more time than it saves: a
+# few of any size, and more where each computes so long that compiling is nothing to it.
+FEW_LAYERS, MORE_LAYERS, LARGE = 4, 8, 512
+
+
+def _written_out(config: ModelConfig) -> bool:
+    many = MORE_LAYERS if config.d_model >= LARGE else FEW_LAYERS
+    return config.num_layers <= many
 
 
 def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
-    """``num_layers`` layers as one scan, so depth does not cost compile time.
+    """``num_layers`` layers as one scan: depth costs hardly any compile time.
 
     Parameters have a leading axis of layers; each listed method takes (carry,
     per-layer input, context) and returns (carry, per-layer output).
@@ -147,7 +153,7 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
         split_rngs={"params": True},
         in_axes=(0, nn.broadcast),
         length=config.num_layers,
-        unroll=config.num_layers if config.num_layers <= FEW_LAYERS else 1,
+        unroll=config.num_layers if _written_out(config) else 1,
         methods=methods,
     )(config)
 
