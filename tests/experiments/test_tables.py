@@ -80,9 +80,9 @@ def test_table_goes_to_a_file(workdir, tmp_path, capsys):
 def test_refused_table_keeps_the_old_file(workdir, tmp_path, capsys):
     out = tmp_path / "table.tex"
     out.write_text("old")
-    arguments = [f"--workdir={workdir}", "--format=latex", f"--out={out}"]
+    arguments = [f"--workdir={workdir}", "--format=html", f"--out={out}"]
     assert command.run(tables.COMMAND, arguments) == 2
-    assert "not available yet; text, markdown, json" in capsys.readouterr().err
+    assert "not available yet; text, markdown, latex" in capsys.readouterr().err
     assert out.read_text() == "old"
 
 
