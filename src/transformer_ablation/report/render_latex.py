@@ -10,6 +10,7 @@ import re
 from transformer_ablation.report.cells import (
     config_columns,
     other_column,
+    plain,
     result_columns,
     row_columns,
 )
@@ -88,8 +89,6 @@ ESCAPES = {
     "⁶": r"\ensuremath{^6}",
     "–": r"\textendash{}",
     "—": r"\textemdash{}",
-    "\u2068": "",  # isolation of right-to-left text, which LaTeX does by itself
-    "\u2069": "",
 }
 KERNEL = re.compile("[ -~\u00a1\u00bf-\u00d6\u00d8-\u00f6\u00f8-\u017e]")
 NUMBER = re.compile(r"[+-](?=\.?\d)")
@@ -166,8 +165,9 @@ def _numeric(text: str) -> bool:
 
 def escape(text: str) -> str:
     """Text that LaTeX sets as it is, on one line."""
+    line = re.sub("[\u2068\u2069]", "", plain(text))  # isolation, for terminals
     found = []
-    for run in re.split(f"({KERNEL.pattern}+)", " ".join(text.split())):
+    for run in re.split(f"({KERNEL.pattern}+)", line):
         if run and KERNEL.match(run):
             found.append("".join(ESCAPES.get(letter, letter) for letter in run))
         elif run:
