@@ -14,9 +14,9 @@ from transformer_ablation.evaluate.bleu import (
 )
 from transformer_ablation.evaluate.perplexity import Scorer, perplexity
 from transformer_ablation.evaluate.translation import Translator
-from transformer_ablation.report.consistency import DECODE_FIELDS
-from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import new_score
+from transformer_ablation.report.selection import DECODE_FIELDS
+from transformer_ablation.report.translations import write_texts
 
 
 class Scored(NamedTuple):
@@ -80,9 +80,9 @@ def _bleus(
     texts = [prepared.vocabulary.decode(best.ids) for best in translations]
     # One line a sentence: a line break that a model writes is shown as a space.
     lines = [text.replace("\n", " ") for text in texts]
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, "".join(f"{line}\n" for line in lines))
-    references = [target for _, target in prepared.corpus.splits[name]]
+    pairs = list(prepared.corpus.splits[name])
+    write_texts(path, name, lines, pairs)
+    references = [target for _, target in pairs]
     language = scored.config.data.target_language
     found = {"bleu": corpus_bleu(lines, references)}
     if language in TOKENISED_LANGUAGES:

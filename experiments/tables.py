@@ -5,28 +5,11 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command
+from experiments import command, table_flags
+from experiments.telling import tell
 from transformer_ablation.report.json_file import write_text
-from transformer_ablation.report.render import FORMATS, check_format, render
-from transformer_ablation.report.table import read_table
-
-# Values of --bleu, and the metric of a record that each shows.
-BLEUS = {"sacrebleu": "bleu", "paper": "bleu_paper"}
-
-
-def define(values: flags.FlagValues) -> None:
-    """The flags of this command."""
-    formats = f"one of {', '.join(FORMATS)}"
-    flags.DEFINE_string("workdir", None, "folder of a sweep", flag_values=values)
-    flags.DEFINE_string("format", "text", formats, flag_values=values)
-    text = "sacrebleu, or paper: tokenised and compounds split, as in its Table 2"
-    flags.DEFINE_enum("bleu", "sacrebleu", list(BLEUS), text, flag_values=values)
-    text = (
-        "sustained FLOP/s of one device; adds the cost by the paper's rule, training "
-        "time x devices x this (the paper's own for a P100: 9.5e12)"
-    )
-    flags.DEFINE_float("sustained_flops", None, text, 1.0, 1e21, flag_values=values)
-    flags.DEFINE_string("out", None, "write to this file instead", flag_values=values)
+from transformer_ablation.report.render import check_format, render
+from transformer_ablation.report.table import Options, read_table
 
 
 def body(values: flags.FlagValues) -> None:
@@ -36,9 +19,8 @@ def body(values: flags.FlagValues) -> None:
     print_table(
         values["workdir"].value,
         values["format"].value,
-        out=values["out"].value,
-        metric=BLEUS[values["bleu"].value],
-        rate=values["sustained_flops"].value,
+        values["out"].value,
+        table_flags.options(values),
     )
 
 
@@ -46,8 +28,7 @@ def print_table(
     workdir: str | Path,
     format: str = "text",
     out: str | Path | None = None,
-    metric: str = "bleu",
-    rate: float | None = None,
+    options: Options | None = None,
 ) -> None:
     """Prints the table of a workdir, or writes it whole to the file ``out``.
 
@@ -56,7 +37,7 @@ def print_table(
     """
     check_format(format)
     place = None if out is None else _place(out)
-    text = render(read_table(workdir, metric, rate), format)
+    text = render(read_table(workdir, options, tell), format)
     if place is None:
         print_text(text)
     else:
@@ -90,10 +71,10 @@ COMMAND = command.Command(
     summary="The table of a sweep, finished or not, from its records.",
     examples=(
         "python -m experiments.tables --workdir=runs/table3",
-        "python -m experiments.tables --workdir=runs/table3 --format=markdown "
-        "--out=runs/table3.md",
+        "python -m experiments.tables --workdir=runs/table3 --format=latex "
+        "--out=runs/table3.tex",
     ),
-    define=define,
+    define=table_flags.define,
     body=body,
 )
 

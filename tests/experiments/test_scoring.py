@@ -35,6 +35,9 @@ def test_language_without_a_tokeniser_has_no_bleu_as_in_the_paper(
     entries = scoring._bleus(scored, "test", [best], path)
     assert [entry["metric"] for entry in entries] == metrics
     assert path.read_text() == "c d\n"
+    # A test of sentences needs no corpus: the pairs stand beside.
+    assert path.with_name("test.source.txt").read_text() == "a b\n"
+    assert path.with_name("test.reference.txt").read_text() == "c d\n"
 
 
 def test_record_says_what_is_being_scored(base_config, tmp_path, monkeypatch):

@@ -80,10 +80,56 @@ def test_table_goes_to_a_file(workdir, tmp_path, capsys):
 def test_refused_table_keeps_the_old_file(workdir, tmp_path, capsys):
     out = tmp_path / "table.tex"
     out.write_text("old")
-    arguments = [f"--workdir={workdir}", "--format=latex", f"--out={out}"]
+    arguments = [f"--workdir={workdir}", "--format=html", f"--out={out}"]
     assert command.run(tables.COMMAND, arguments) == 2
-    assert "not available yet; text, markdown, json" in capsys.readouterr().err
+    assert "not available yet; text, markdown, latex" in capsys.readouterr().err
     assert out.read_text() == "old"
+
+
+def test_mixed_records_are_shown_on_request(workdir, capsys):
+    path = run_directory(workdir, "base", 0) / "record.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "step": 5}))
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 2
+    assert "base/seed0: is finished after 5 of 100000" in capsys.readouterr().err
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}", "--mixed"]) == 0
+    assert "base §" in capsys.readouterr().out
+
+
+def test_tests_are_those_asked_for(workdir, capsys):
+    def asked(*flags):
+        arguments = [f"--workdir={workdir}", "--format=json", *flags]
+        assert command.run(tables.COMMAND, arguments) == 0
+        return json.loads(capsys.readouterr().out)["tests"]
+
+    assert asked() == {
+        "level": 0.05,
+        "correction": "holm",
+        "seeds": "paired-t",
+        "sentences": {
+            "samples": {"bootstrap": 1000, "randomization": 10_000},
+            "seed": 12345,
+        },
+    }
+    flags = ("--test=bootstrap", "--samples=50", "--test_seed=3")
+    found = asked(*flags, "--seed_test=sign-flip")
+    assert found["sentences"] == {"samples": {"bootstrap": 50}, "seed": 3}
+    assert found["seeds"] == "sign-flip"
+    assert asked("--test=none")["sentences"] is None
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--test=anova", "both|bootstrap|randomization|none"),
+        ("--samples=0", "[1, 1000000]"),
+        ("--test_seed=0", "[1, 4294967295]"),
+        ("--seed_test=t", "paired-t|sign-flip"),
+    ],
+)
+def test_wrong_test_is_refused_with_what_is_allowed(workdir, flag, told, capsys):
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}", flag]) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])

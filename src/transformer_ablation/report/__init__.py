@@ -1,5 +1,5 @@
 """Records of runs, the tables made from them, and curves.
 
-``record.json`` and ``sweep.json`` are all that a table reads. Nothing here imports
+A table reads ``sweep.json``, ``record.json`` and stored texts. Nothing here imports
 JAX or Flax.
 """

@@ -4,8 +4,11 @@ PPL has 2 decimals and BLEU 1, as the paper prints them.
 """
 
 import dataclasses
+import unicodedata
 from collections.abc import Mapping, Sequence
 
+from transformer_ablation.report.agreement import same_sign
+from transformer_ablation.report.seed_tests import LEVEL
 from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import Measure, TableRow
 
@@ -60,26 +63,64 @@ def state_cell(row: TableRow) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """Two lines of heading, and one cell a row."""
+    """Two lines of heading, and one cell a row.
+
+    A column of ``part`` 2 tells of differences; a page too narrow for all columns has
+    these below the others.
+    """
 
     top: str
     bottom: str
     cells: Sequence[str]
     left: bool = False
+    part: int = 1
+
+    @property
+    def heading(self) -> str:
+        """Both lines in one; a dotted path has no space at its dot."""
+        gap = "" if self.top.endswith(".") else " "
+        return f"{self.top}{gap}{self.bottom}".strip()
 
     @property
     def width(self) -> int:
-        """Letters of the widest cell or heading."""
-        return max(map(len, [self.top, self.bottom, *self.cells]))
+        """Places of the widest cell or heading."""
+        return max(map(places, [self.top, self.bottom, *self.cells]))
+
+
+def places(text: str) -> int:
+    """Places of a text in a terminal: 2 a wide letter, none a mark on another."""
+    return sum(_places(letter) for letter in text)
+
+
+def _places(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def plain(text: str) -> str:
+    """Text on one line without control characters; right-to-left text kept together.
+
+    Without its isolation such a text would reorder the numbers beside it.
+    """
+    letters = (
+        " " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text
+    )
+    line = " ".join("".join(letters).split())
+    if any(unicodedata.bidirectional(c) in ("R", "AL", "RLE", "RLO") for c in line):
+        return f"\u2068{line}\u2069"
+    return line
 
 
 def result_columns(table: Table) -> list[Column]:
     """Measured columns, then the paper's; those with nothing to say are left out."""
     rows, columns = table.rows, []
 
-    def add(top: str, bottom: str, cells: list[str], always: bool = False) -> None:
+    def add(
+        top: str, bottom: str, cells: list[str], part: int = 1, always: bool = False
+    ) -> None:
         if always or any(cells):
-            columns.append(Column(top, bottom, cells))
+            columns.append(Column(top, bottom, cells, part=part))
 
     mark = ["" if r.ppl_comparable else " †" for r in rows]
     ppl = [measured(r.ppl, 2) + m for r, m in zip(rows, mark, strict=True)]
@@ -88,20 +129,74 @@ def result_columns(table: Table) -> list[Column]:
     add(bleu, "dev", [measured(r.bleu, 1) for r in rows], always=True)
     add(bleu, "averaged", [_averaged(r) for r in rows])
     add(bleu, "test", [measured(r.bleu_test, 1) for r in rows])
-    add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows])
-    add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows])
+    add("", "n", [_count(r) for r in rows])
     add("params", "×10⁶", [millions(r.parameters) for r in rows])
+    add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows], 2)
+    add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows], 2)
+    add("p", "seeds", [_p_seeds(r) for r in rows], 2)
+    add("p", "sent.", [_p_sentences(r) for r in rows], 2)
     if table.has_paper:
         add("paper", "PPL", [number(r.paper["ppl"], 2) for r in rows])
         add("paper", "BLEU", [number(r.paper["bleu"], 1) for r in rows])
-        add("paper", "ΔPPL", [_delta(r, "paper_ppl", 2) for r in rows])
-        add("paper", "ΔBLEU", [_delta(r, "paper_bleu", 1) for r in rows])
+        add("paper", "ΔPPL", _paper_deltas(rows, "ppl", 2), 2)
+        add("paper", "ΔBLEU", _paper_deltas(rows, "bleu", 1), 2)
+    add("", "train", [duration(r.device_seconds) for r in rows], 2)
     if table.rate is not None:
-        add("cost", "FLOPs", [_cost(r, table.rate) for r in rows], always=True)
-    states = [state_cell(r) for r in rows]
+        cost = [_cost(r, table.rate) for r in rows]
+        add("cost", "FLOPs", cost, 2, always=True)
+    states = [plain(state_cell(r)) for r in rows]
     if any(states):
-        columns.append(Column("", "state", states, left=True))
+        columns.append(Column("", "state", states, left=True, part=2))
     return columns
+
+
+def _count(row: TableRow) -> str:
+    """Seeds that were scored."""
+    count = max(len(m.values) for m in (row.ppl, row.bleu))
+    return str(count) if count else ""
+
+
+def p_value(p: float | None) -> str:
+    """Two figures, and ``ns`` where base cannot be told apart."""
+    if p is None:
+        return ""
+    text = "<.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+    return text if p < LEVEL else f"{text} ns"
+
+
+def _p_seeds(row: TableRow) -> str:
+    return p_value(row.tests.p) if row.tests.basis == "seeds" else ""
+
+
+def _p_sentences(row: TableRow) -> str:
+    """The p of the one seed, or in how many of the seeds it is small."""
+    tests = row.tests
+    if tests.basis == "sentences" and len(tests.sentences) == 1:
+        return p_value(tests.p)
+    seeds = len(tests.sentences)
+    return f"{tests.different_seeds}/{seeds}" if seeds else ""
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them, to about three figures."""
+    if seconds is None:
+        return ""
+    for size, unit, limit in ((1, "s", 100), (60, "min", 100), (3600, "h", 100)):
+        if seconds < size * limit:
+            value = seconds / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} d"
+
+
+def _paper_deltas(rows: Sequence[TableRow], quantity: str, decimals: int) -> list[str]:
+    """The paper's differences, marked where ours goes the other way."""
+    cells = []
+    for row in rows:
+        ours, papers = row.deltas[quantity], row.deltas[f"paper_{quantity}"]
+        other = same_sign(ours, papers) is False
+        text = _delta(row, f"paper_{quantity}", decimals)
+        cells.append(f"{text} ≠" if other and text else text)
+    return cells
 
 
 def _cost(row: TableRow, rate: float) -> str:
@@ -121,22 +216,30 @@ def _delta(row: TableRow, quantity: str, decimals: int) -> str:
 
 
 def row_columns(table: Table) -> list[Column]:
-    """Group (where the sweep has groups) and name."""
+    """Group (where the sweep has groups) and name; a row that mixes has a mark."""
     rows = table.rows
     groups = [_group(r) for r in rows]
     first = [g if i == 0 or g != groups[i - 1] else "" for i, g in enumerate(groups)]
     columns = [Column("", "", first, left=True)] if any(groups) else []
-    return [*columns, Column("", "row", [r.name for r in rows], left=True)]
+    names = [plain(r.name) + (" §" if r.marks else "") for r in rows]
+    return [*columns, Column("", "row", names, left=True)]
 
 
 def _group(row: TableRow) -> str:
     """``(A)``, or blank where the row is its own group, as base and big are."""
-    return f"({row.group})" if row.group and row.group != row.name else ""
+    return f"({plain(row.group)})" if row.group and row.group != row.name else ""
 
 
 def config_columns(table: Table) -> list[Column]:
     """Fields of the config, blank where equal to base."""
-    return [
-        Column("", heading, [r.cells.get(heading, "") for r in table.rows])
-        for heading in table.columns
-    ]
+    columns = []
+    for heading in table.columns:
+        section, dot, field = heading.rpartition(".")
+        cells = [plain(r.cells.get(heading, "")) for r in table.rows]
+        columns.append(Column(section + dot, field, cells))
+    return columns
+
+
+def other_column(table: Table) -> Column:
+    """Changes that no column says, in words."""
+    return Column("", "other", [plain(r.other) for r in table.rows], left=True)

@@ -84,6 +84,9 @@ OUR_CHOICES = {
 # Fields that are another run of the same row, or another place of the same data.
 NOT_OF_THE_ROW = ("train.seed", "data.directory")
 
+# So many fields that one row each varies still get columns of their own.
+FEW_FIELDS = 4
+
 # Changes whose plain reading is clearer than `field = value (base: value)`.
 WORDING = {
     "model.positions": "{new} positions instead of {old}",
@@ -121,11 +124,24 @@ def row_differences(
 def shown_columns(
     base: Mapping[str, Any], configs: Iterable[Mapping[str, Any]], paper: bool
 ) -> dict[str, str]:
-    """All the paper's columns beside its numbers; else those that some row varies."""
-    if paper:
-        return dict(PAPER_COLUMNS)
-    varied = {path for config in configs for path in row_differences(base, config)}
-    return {name: path for name, path in PAPER_COLUMNS.items() if path in varied}
+    """All the paper's columns beside its numbers; else those that some row varies.
+
+    Behind them stands every other field that two rows vary, under its dotted path. One
+    that a single row varies is said in words, unless the table has no paper's numbers
+    and few such fields.
+    """
+    counts: dict[str, int] = {}
+    for config in configs:
+        for path in row_differences(base, config):
+            counts[path] = counts.get(path, 0) + 1
+    own = {path: n for path, n in counts.items() if path not in PAPER_COLUMNS.values()}
+    single = [path for path, n in own.items() if n == 1 and path not in WORDING]
+    few = not paper and len(single) <= FEW_FIELDS
+    columns = {
+        name: path for name, path in PAPER_COLUMNS.items() if paper or path in counts
+    }
+    shown = [p for p, n in own.items() if n > 1 or (few and p in single)]
+    return {**columns, **{path: path for path in sorted(shown)}}
 
 
 def cell(path: str, value: Any) -> str:
@@ -144,12 +160,14 @@ def word(value: Any) -> str:
     return str(value)
 
 
-def other_changes(base: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    """What no column of the paper says, in words, separated by semicolons."""
+def other_changes(
+    base: Mapping[str, Any], config: Mapping[str, Any], columns: Mapping[str, str]
+) -> str:
+    """What none of the columns says, in words, separated by semicolons."""
     return "; ".join(
         _phrase(path, word(old), word(new))
         for path, (old, new) in row_differences(base, config).items()
-        if path not in PAPER_COLUMNS.values()
+        if path not in columns.values()
     )
 
 

@@ -13,8 +13,9 @@ from transformer_ablation.report.columns import (
     setting_differences,
     word,
 )
-from transformer_ablation.report.consistency import checkpoints, vocabulary_hash
-from transformer_ablation.report.table_row import NO_PAPER, Chosen, TableRow
+from transformer_ablation.report.consistency import vocabulary_hash
+from transformer_ablation.report.selection import Chosen, checkpoints
+from transformer_ablation.report.table_row import NO_PAPER, TableRow
 
 Record = Mapping[str, Any]
 HASH_LETTERS = 12  # enough to tell hashes apart, and to find one by
@@ -25,14 +26,16 @@ def table_notes(
     rows: Sequence[TableRow],
     finished: Sequence[Record],
     chosen: Chosen,
+    rate: float | None,
 ) -> list[str]:
-    """Every note that applies, one sentence or a few each."""
+    """Every note that applies, one sentence or a few each; ``rate`` as in Options."""
     notes = [_reading(sweep, rows)]
     notes += _perplexity(sweep, rows, chosen)
     notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
     notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
     notes += _parameters(sweep, rows)
     notes += _checkpoints(rows, chosen)
+    notes += _cost(rows, rate)
     notes += _machines(finished)
     notes += _partial(rows)
     notes += _setting(sweep, rows)
@@ -200,6 +203,19 @@ def _partial(rows: Sequence[TableRow]) -> list[str]:
     if not over:
         return []
     return ["Δ is over the seeds that a row shares with base: " + _listed(over)]
+
+
+def _cost(rows: Sequence[TableRow], rate: float | None) -> list[str]:
+    what = "training time, compiling included, times devices"
+    notes = []
+    if any(row.device_seconds is not None for row in rows):
+        notes.append(f"train: {what}; the mean over finished runs.")
+    if rate is not None:
+        notes.append(
+            f"cost: {what} times {rate:.3g} FLOP/s of each (the paper's rule, section "
+            "6.1); means over finished runs."
+        )
+    return notes
 
 
 def _machines(finished: Sequence[Record]) -> list[str]:

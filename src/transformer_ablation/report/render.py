@@ -1,25 +1,28 @@
-"""A table as text for a terminal, as GitHub markdown, or as JSON."""
+"""A table as text for a terminal or as GitHub markdown; the others by name."""
 
-import dataclasses
-import json
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 from transformer_ablation.report.cells import (
     Column,
     config_columns,
+    other_column,
+    places,
+    plain,
     result_columns,
     row_columns,
 )
 from transformer_ablation.report.consistency import TableError
+from transformer_ablation.report.render_data import as_csv, as_json
+from transformer_ablation.report.render_latex import as_latex
 from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import TableRow
 
-FORMATS = ("text", "markdown", "json")
-LATER = ("latex", "csv", "html")
+FORMATS = ("text", "markdown", "latex", "csv", "json")
+LATER = ("html",)
 GAP = "  "
+WIDTH = 160  # of a text table; a wider one has its differences below
 NOTE_WIDTH = 120
 OTHER_WIDTH = 44  # letters of a column of changes; longer ones get their own line
 
@@ -31,7 +34,14 @@ def render(table: Table, format: str = "text") -> str:
       TableError: for a format that is unknown or not available yet.
     """
     check_format(format)
-    return {"text": as_text, "markdown": as_markdown, "json": as_json}[format](table)
+    formats = {
+        "text": as_text,
+        "markdown": as_markdown,
+        "latex": as_latex,
+        "csv": as_csv,
+        "json": as_json,
+    }
+    return formats[format](table)
 
 
 def check_format(format: str) -> None:
@@ -47,34 +57,70 @@ def check_format(format: str) -> None:
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns, a rule between groups, changes without a column in words."""
+    """Aligned columns, a rule between groups, changes without a column in words.
+
+    What would be wider than ``WIDTH`` becomes two tables, differences in the second.
+    """
     left, config = row_columns(table), config_columns(table)
-    other = Column("", "other", [r.other for r in table.rows], left=True)
+    other = other_column(table)
     width = _width(config)
     spans = [
-        bool(r.other) and not any(c.cells[i] for c in config) and len(r.other) <= width
-        for i, r in enumerate(table.rows)
+        bool(text) and not any(c.cells[i] for c in config) and places(text) <= width
+        for i, text in enumerate(other.cells)
     ]
-    unplaced = [len(t) for t, s in zip(other.cells, spans, strict=True) if t and not s]
+    unplaced = [
+        places(t) for t, s in zip(other.cells, spans, strict=True) if t and not s
+    ]
     if unplaced and max(unplaced) <= OTHER_WIDTH:
         config, spans, unplaced = [*config, other], [False] * len(spans), []
-    columns = [*left, *config, *result_columns(table)]
+    results = result_columns(table)
+    blocks = [[*left, *config, *results]]
+    if _width(blocks[0]) > WIDTH:
+        first = [c for c in results if c.part == 1]
+        second = [c for c in results if c.part == 2]
+        blocks = [[*left, *config, *first], *([[*left, *second]] if second else [])]
+    lines: list[str] = []
+    start = _width(left) + len(GAP)
+    for columns in blocks:
+        block = [
+            _text_line([c.cells[i] for c in columns], columns) for i in _all(table)
+        ]
+        below: list[list[str]] = [[] for _ in block]
+        for i, text in enumerate(other.cells if columns is blocks[0] else ()):
+            if spans[i]:
+                cells = [c.cells[i] for c in columns[len(left) + len(config) :]]
+                tail = columns[len(left) + len(config) :]
+                words = text + " " * (width - places(text))
+                head = _text_line([c.cells[i] for c in left], left)
+                head += " " * (start - places(head))
+                block[i] = f"{head}{words}{GAP}{_text_line(cells, tail)}".rstrip()
+            elif unplaced and text:
+                below[i] = _wrap(text, " " * start)
+        lines += [""] * bool(lines) + _ruled(table.rows, columns, block, below)
+    notes = [line for note in table.notes for line in _wrap(plain(note), "  ", "")]
+    return "\n".join([plain(table.title), "", *lines, "", *notes]) + "\n"
+
+
+def _all(table: Table) -> range:
+    return range(len(table.rows))
+
+
+def _ruled(
+    rows: Sequence[TableRow],
+    columns: Sequence[Column],
+    block: Sequence[str],
+    below: Sequence[Sequence[str]],
+) -> list[str]:
+    """Headings, and the lines of the rows with a rule above each group and below."""
     lines = [_text_line([c.top for c in columns], columns)]
-    lines += [_text_line([c.bottom for c in columns], columns)]
+    lines = [lines[0], _text_line([c.bottom for c in columns], columns)]
     rule = "-" * _width(columns)
     group = None
-    for i, row in enumerate(table.rows):
+    for i, row in enumerate(rows):
         lines += [rule] if i == 0 or row.group != group else []
         group = row.group
-        line = _text_line([c.cells[i] for c in columns], columns)
-        if spans[i]:
-            start = _width(left) + len(GAP)
-            line = line[:start] + row.other.ljust(width) + line[start + width :]
-        lines.append(line.rstrip())
-        if unplaced and row.other and not spans[i]:
-            lines += _wrap(row.other, " " * (_width(left) + len(GAP)))
-    notes = [line for note in table.notes for line in _wrap(note, "  ", "")]
-    return "\n".join([table.title, "", *lines, rule, "", *notes]) + "\n"
+        lines += [block[i], *below[i]]
+    return [*lines, rule]
 
 
 def _width(columns: Sequence[Column]) -> int:
@@ -82,8 +128,10 @@ def _width(columns: Sequence[Column]) -> int:
 
 
 def _text_line(cells: Sequence[str], columns: Sequence[Column]) -> str:
-    pairs = zip(cells, columns, strict=True)
-    padded = [t.ljust(c.width) if c.left else t.rjust(c.width) for t, c in pairs]
+    padded = []
+    for text, column in zip(cells, columns, strict=True):
+        space = " " * (column.width - places(text))
+        padded.append(text + space if column.left else space + text)
     return GAP.join(padded).rstrip()
 
 
@@ -101,81 +149,37 @@ def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
 
 def as_markdown(table: Table) -> str:
     """A GitHub table, the notes below it as a list."""
-    other = Column("", "other", [r.other for r in table.rows], left=True)
+    other = other_column(table)
     columns = [
         *row_columns(table),
         *config_columns(table),
         *([other] if any(other.cells) else []),
         *result_columns(table),
     ]
-    heads = [f"{c.top} {c.bottom}".strip() for c in columns]
-    lines = [f"### {_escape(table.title)}", "", _line(heads)]
-    lines.append(_line([":---" if c.left else "---:" for c in columns]))
-    lines += [_line([c.cells[i] for c in columns]) for i in range(len(table.rows))]
-    lines += ["", *(f"- {_escape(note)}" for note in table.notes)]
+    lines = [
+        f"### {escape_markdown(table.title)}",
+        "",
+        _line([c.heading for c in columns]),
+    ]
+    lines.append(
+        "| " + " | ".join(":---" if c.left else "---:" for c in columns) + " |"
+    )
+    lines += [_line([c.cells[i] for c in columns]) for i in _all(table)]
+    lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_escape(c) for c in cells) + " |"
+    return "| " + " | ".join(escape_markdown(c) for c in cells) + " |"
 
 
-def _escape(text: str) -> str:
-    """Text that GitHub shows as it is, on one line."""
-    text = re.sub(r"([\\|*<`])", r"\\\1", text)
+def escape_markdown(text: str) -> str:
+    """Text that GitHub shows as it is, on one line.
+
+    No mark-up, link, HTML, entity, formula or mention comes of it.
+    """
+    text = plain(text).replace("&", "&amp;").replace("<", "&lt;")
+    text = re.sub(r"([\\|*`~\[\]$#>])", r"\\\1", text)
+    text = text.replace("@", "@\u200b")
     # Inside a word, as in d_model, an underscore is only that.
-    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
-    return " ".join(text.split())
-
-
-def as_json(table: Table) -> str:
-    """One object: everything the other formats show, unrounded; unknown is null."""
-    whole = {
-        "title": table.title,
-        "results_version": table.results_version,
-        "metric": table.metric,
-        "sustained_flops": table.rate,
-        "rows": [_json_row(row, table.metric, table.rate) for row in table.rows],
-        "notes": list(table.notes),
-    }
-    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _json_row(row: TableRow, metric: str, rate: float | None) -> dict[str, Any]:
-    """``metric``, and that with _test behind it, are the names of BLEU in it."""
-    measures = {"ppl": row.ppl, metric: row.bleu, f"{metric}_test": row.bleu_test}
-    deltas = {metric if k == "bleu" else k: value for k, value in row.deltas.items()}
-    return {
-        "row": row.name,
-        "group": row.group,
-        "label": row.label,
-        "seeds": [run.seed for run in row.runs],
-        "state": row.state,
-        "reason": row.reason,
-        "config": row.config,
-        "changes": row.other,
-        "parameters": row.parameters,
-        "paper_counts": row.paper_counts,
-        **{name: m.mean for name, m in measures.items()},
-        f"{metric}_averaged": row.averaged.mean,
-        "averaged_steps": {str(seed): s for seed, s in row.averaged_steps.items()},
-        "deviations": {name: m.deviation for name, m in measures.items()},
-        "deltas": deltas,
-        "ppl_comparable": row.ppl_comparable,
-        "steps": row.steps,
-        "seconds": row.seconds,
-        "flops": {
-            "training": row.training_flops,
-            "papers_rule": None
-            if rate is None or row.device_seconds is None
-            else rate * row.device_seconds,
-        },
-        "paper": row.paper,
-        "runs": [
-            {
-                **dataclasses.asdict(run),
-                **{name: m.values.get(run.seed) for name, m in measures.items()},
-            }
-            for run in row.runs
-        ],
-    }
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)

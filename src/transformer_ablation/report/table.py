@@ -8,20 +8,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_ablation.report import consistency
+from transformer_ablation.report import consistency, selection
+from transformer_ablation.report.agreement import Agreement, agreement
 from transformer_ablation.report.columns import row_differences, shown_columns
-from transformer_ablation.report.consistency import TableError
+from transformer_ablation.report.consistency import Problem, TableError
 from transformer_ablation.report.notes import table_notes
 from transformer_ablation.report.record import live_status, read_records, read_sweep
+from transformer_ablation.report.seed_tests import METHODS, Power, needed_seeds
+from transformer_ablation.report.selection import Chosen
+from transformer_ablation.report.sentence_tests import (
+    NOTHING,
+    Progress,
+    Sentences,
+    Settings,
+    sentence_tests,
+)
+from transformer_ablation.report.significance import tests_of_rows
+from transformer_ablation.report.significance_notes import significance_notes
 from transformer_ablation.report.table_row import (
     NO_PAPER,
-    Chosen,
     Status,
     TableRow,
     make_row,
     paper_values,
     with_deltas,
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a table is made.
+
+    ``metric`` is the BLEU it shows, "bleu" (sacreBLEU) or "bleu_paper"; the other is
+    not in it. With ``rate``, the sustained FLOP/s of a device, it tells the cost by
+    the paper's rule (section 6.1): training time times devices times that rate.
+    ``mixed`` shows what may not stand in one table, marked, where it is refused else.
+    ``seed_test`` is one of ``seed_tests.METHODS``; ``sentences`` the tests of
+    sentences, None for none.
+    """
+
+    metric: str = "bleu"
+    rate: float | None = None
+    mixed: bool = False
+    seed_test: str = METHODS[0]
+    sentences: Settings | None = Settings()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,17 +64,27 @@ class Table:
     rows: Sequence[TableRow]
     notes: Sequence[str]
     has_paper: bool
-    metric: str  # which BLEU: bleu (sacreBLEU) or bleu_paper
-    rate: float | None  # sustained FLOP/s of a device, for the paper's rule of cost
+    options: Options
+    power: Power | None  # of BLEU
+    agreement: Mapping[str, Agreement | None]  # with the paper: bleu, ppl
+
+    @property
+    def metric(self) -> str:
+        """Which BLEU."""
+        return self.options.metric
+
+    @property
+    def rate(self) -> float | None:
+        """Sustained FLOP/s of a device, for the paper's rule of cost."""
+        return self.options.rate
 
 
 def read_table(
-    workdir: str | Path, metric: str = "bleu", rate: float | None = None
+    workdir: str | Path,
+    options: Options | None = None,
+    progress: Progress = lambda text: None,
 ) -> Table:
-    """The table of a workdir, finished or not, with one kind of BLEU.
-
-    With ``rate``, the sustained FLOP/s of a device, it tells the cost by the paper's
-    rule (section 6.1): training time times devices times that rate.
+    """The table of a workdir, finished or not; ``progress`` hears of what takes long.
 
     Raises:
       TableError: for a folder without a sweep, or records that may not be mixed.
@@ -59,55 +99,131 @@ def read_table(
             f"{workdir}: holds no sweep.json; give the --workdir of a sweep, or start "
             "one there with python -m experiments.sweep"
         )
-    return build_table(sweep, read_records(workdir), live_status, metric, rate)
+    records, options = read_records(workdir), options or Options()
+    return build_table(sweep, records, live_status, options, workdir, progress)
 
 
 def build_table(
     sweep: Mapping[str, Any],
     records: Sequence[Mapping[str, Any]],
     status: Status = lambda record: record["status"],
-    metric: str = "bleu",
-    rate: float | None = None,
+    options: Options | None = None,
+    workdir: Path | None = None,
+    progress: Progress = lambda text: None,
 ) -> Table:
     """The table of a sweep; ``status`` says the state of a record.
 
-    ``metric`` is the BLEU it shows, "bleu" or "bleu_paper"; the other is not in it.
+    Sentences are tested where there is a ``workdir`` with their texts.
 
     Raises:
       TableError: for records or scores that may not stand in one table.
     """
+    options = options or Options()
     rows = _with_strangers(sweep["rows"], records)
-    by_name = {row["name"]: row for row in rows}
-    consistency.check_versions(sweep, records)
-    consistency.check_configs(by_name, records)
-    consistency.check_splits("validation_split", rows)
-    consistency.check_splits("test_split", rows)
-    finished = [r for r in records if status(r) == "finished"]
-    chosen = _chosen(sweep, finished, metric)
-    consistency.check_scores([(r, s) for r, s in chosen.values()])
-    has_paper = any(paper_values(row) != NO_PAPER for row in rows)
-    columns = shown_columns(sweep["config"], (r["config"] for r in rows), has_paper)
-    bare = [make_row(sweep, row, columns, records, chosen, status) for row in rows]
     base = next(
-        (r for r in bare if not row_differences(sweep["config"], r.config)), None
+        (r for r in rows if not row_differences(sweep["config"], r["config"])), None
     )
-    table_rows = [with_deltas(row, base, finished) for row in bare]
-    notes = table_notes(sweep, table_rows, finished, chosen)
-    if rate is not None:
-        notes.append(
-            "cost: training time, compiling included, times devices times "
-            f"{rate:.3g} FLOP/s of each (the paper's rule, section 6.1); means over "
-            "finished runs."
-        )
-    return Table(
+    finished = [r for r in records if status(r) == "finished"]
+    chosen, otherwise_made = _chosen(sweep, finished, options.metric)
+    pairs = [(r, s) for r, s in chosen.values()]
+    problems = [
+        *_records_problems(sweep, rows, records, finished),
+        *otherwise_made,
+        *consistency.check_scores(pairs, base["name"] if base else None),
+    ]
+    if not options.mixed:
+        consistency.refuse(problems)
+    has_paper = any(paper_values(row) != NO_PAPER for row in rows)
+    columns = shown_columns(sweep["config"], [r["config"] for r in rows], has_paper)
+    bare = [make_row(sweep, row, columns, records, chosen, status) for row in rows]
+    base_row = next((row for row in bare if base and row.name == base["name"]), None)
+    table_rows = [with_deltas(row, base_row, finished) for row in bare]
+    sentences = _sentences(workdir, chosen, base_row, options, progress)
+    table_rows = _with_tests(table_rows, base_row, sentences, options)
+    table_rows = [_marked(row, problems) for row in table_rows]
+    bleu_tests = [r.tests.seeds["bleu"] for r in table_rows if "bleu" in r.tests.seeds]
+    table = Table(
         sweep["title"],
         sweep["results_version"],
         columns,
         table_rows,
-        notes,
+        [],
         has_paper,
-        metric,
-        rate,
+        options,
+        needed_seeds(bleu_tests),
+        {q: _agreement(table_rows, q) for q in ("bleu", "ppl")},
+    )
+    notes = table_notes(sweep, table_rows, finished, chosen, options.rate)
+    notes[1:1] = [f"§ MIXED, shown because you insisted: {p.text}." for p in problems]
+    notes += significance_notes(sweep, table, sentences)
+    return dataclasses.replace(table, notes=notes)
+
+
+def _records_problems(
+    sweep: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, Any]],
+    finished: Sequence[Mapping[str, Any]],
+) -> list[Problem]:
+    """What the table would mix, whatever is scored."""
+    by_name = {row["name"]: row for row in rows}
+    data = sweep["config"]["data"]
+    return [
+        *consistency.check_versions(sweep, records),
+        *consistency.check_configs(by_name, records),
+        *consistency.check_splits("validation_split", rows, data["validation_split"]),
+        *consistency.check_splits("test_split", rows, data["test_split"]),
+        *consistency.check_budgets(finished),
+    ]
+
+
+def _sentences(
+    workdir: Path | None,
+    chosen: Chosen,
+    base: TableRow | None,
+    options: Options,
+    progress: Progress,
+) -> Sentences:
+    asked = options.sentences
+    if workdir is None or base is None or asked is None or options.metric != "bleu":
+        return NOTHING
+    return sentence_tests(workdir, chosen, base.name, asked, progress)
+
+
+def _with_tests(
+    rows: Sequence[TableRow],
+    base: TableRow | None,
+    sentences: Sentences,
+    options: Options,
+) -> list[TableRow]:
+    if base is None:
+        return list(rows)
+    values = {
+        row.name: {
+            "bleu": row.bleu.values,
+            "ppl": row.ppl.values if row.ppl_comparable else {},
+        }
+        for row in rows
+    }
+    tests = tests_of_rows(values, base.name, options.seed_test, sentences)
+    return [
+        dataclasses.replace(row, tests=tests[row.name]) if row.name in tests else row
+        for row in rows
+    ]
+
+
+def _marked(row: TableRow, problems: Sequence[Problem]) -> TableRow:
+    marks = [problem.text for problem in problems if row.name in problem.rows]
+    return dataclasses.replace(row, marks=marks) if marks else row
+
+
+def _agreement(rows: Sequence[TableRow], quantity: str) -> Agreement | None:
+    return agreement(
+        [
+            (row.deltas[quantity], row.deltas[f"paper_{quantity}"])
+            for row in rows
+            if not row.is_base
+        ]
     )
 
 
@@ -124,27 +240,27 @@ def _with_strangers(
 
 def _chosen(
     sweep: Mapping[str, Any], finished: Iterable[Mapping[str, Any]], bleu: str
-) -> Chosen:
-    """``{(row, seed, quantity): (record, score)}`` of what the table shows."""
+) -> tuple[dict, list[Problem]]:
+    """``Chosen`` of what the table shows, and scores only made with other settings."""
     data = sweep["config"]["data"]
     wanted = {
         "ppl": (data["validation_split"], "ppl"),
         "bleu": (data["validation_split"], bleu),
         "bleu_test": (data["test_split"], bleu),
     }
-    chosen, problems = {}, []
+    chosen: dict[tuple[str, int, str], tuple] = {}
+    problems = []
     for record in finished:
+        row, seed = record["row"], record["seed"]
         for quantity, (split, metric) in wanted.items():
             try:
-                score = consistency.select_score(record, split, metric)
+                score = selection.select_score(record, split, metric)
             except TableError as error:
-                problems.append(str(error))
-                continue
+                problems.append(Problem(str(error), frozenset([row])))
+                score = selection.latest_score(record, split, metric)
             if score is not None:
-                chosen[record["row"], record["seed"], quantity] = (record, score)
-        more = consistency.select_averaged(record, data["validation_split"], bleu)
+                chosen[row, seed, quantity] = (record, score)
+        more = selection.select_averaged(record, data["validation_split"], bleu)
         if more is not None:
-            chosen[record["row"], record["seed"], "averaged"] = (record, more)
-    if problems:
-        raise TableError("\n".join(problems))
-    return chosen
+            chosen[row, seed, "averaged"] = (record, more)
+    return chosen, problems

@@ -6,13 +6,17 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from transformer_ablation.report.columns import cell, other_changes, row_differences
+from transformer_ablation.report.columns import (
+    PAPER_COLUMNS,
+    cell,
+    other_changes,
+    row_differences,
+)
 from transformer_ablation.report.consistency import vocabulary_hash
+from transformer_ablation.report.selection import Chosen
+from transformer_ablation.report.significance import RowTests
 
 Status = Callable[[Mapping[str, Any]], str]
-# (record, score) pairs the table shows, by (row, seed, quantity); the quantities are
-# ppl, bleu (validation split), bleu_test, and averaged: bleu of more checkpoints.
-Chosen = Mapping[tuple[str, int, str], tuple[Mapping[str, Any], Mapping[str, Any]]]
 
 # The first state of this list that a run of the row is in is the row's.
 STATE_ORDER = ("running interrupted failed diverged preempted pending finished").split()
@@ -58,6 +62,7 @@ class TableRow:
     config: Mapping[str, Any]
     cells: Mapping[str, str]  # by heading; blank where equal to base
     other: str  # changes that no column says
+    changes: str  # changes that no column of the paper says
     is_base: bool
     runs: Sequence[RunState]
     ppl: Measure
@@ -74,6 +79,8 @@ class TableRow:
     # Parameters as the paper may have counted them: first_code, text.
     paper_counts: Mapping[str, int] | None
     deltas: Mapping[str, float | None]  # ppl, bleu, paper_ppl, paper_bleu
+    tests: RowTests = dataclasses.field(default_factory=RowTests)
+    marks: Sequence[str] = ()  # what it mixes, where the user insisted on showing it
 
     @property
     def steps(self) -> int:
@@ -138,7 +145,8 @@ def make_row(
             for heading, path in columns.items()
             if is_base or path in differing
         },
-        other=other_changes(sweep["config"], config),
+        other=other_changes(sweep["config"], config, columns),
+        changes=other_changes(sweep["config"], config, PAPER_COLUMNS),
         is_base=is_base,
         runs=[_run_state(seed, mine.get(seed), status) for seed in seeds],
         ppl=measure("ppl"),
