@@ -48,13 +48,17 @@ def follow(cache: DecodeCache, parent_BC) -> DecodeCache:
     return cache._replace(origin_BCT=origin_BCT)
 
 
+def _longer(x, axis: int, added: int):
+    """``x`` with so many zeros behind it along an axis."""
+    return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
+
+
 def make_room(cache: DecodeCache, length: int) -> DecodeCache:
     """The cache with room for ``length`` positions, more than it has."""
     old = cache.origin_BCT.shape[-1]
 
     def longer(x, axis: int):
-        added = x.shape[axis] // old * (length - old)
-        return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
+        return _longer(x, axis, x.shape[axis] // old * (length - old))
 
     return cache._replace(
         layers=tuple(
@@ -88,13 +92,9 @@ def _start_memory(model: "Transformer", source_BS, used: int):
     context = DecoderContext(memory_BSD, None, None, None)
     _, memory = model.decoder.start(jnp.zeros(()), None, context)
     added = source_BS.shape[1] - used
-
-    def padded(x, axis: int):
-        return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
-
     return {
-        "memory_keys": padded(memory["memory_keys"], 4),
-        "memory_values": padded(memory["memory_values"], 3),
+        "memory_keys": _longer(memory["memory_keys"], 4, added),
+        "memory_values": _longer(memory["memory_values"], 3, added),
     }
 
 
