@@ -38,6 +38,11 @@ def run_name(record: Mapping[str, Any]) -> str:
     return f"{record['row']}/seed{record['seed']}"
 
 
+def run_problem(record: Mapping[str, Any], text: str) -> Problem:
+    """A problem of one run, which its text begins with."""
+    return Problem(f"{run_name(record)}: {text}", frozenset([record["row"]]))
+
+
 def check_configs(
     rows: Mapping[str, Mapping[str, Any]], records: Iterable[Mapping[str, Any]]
 ) -> list[Problem]:
@@ -49,11 +54,11 @@ def check_configs(
         if differing:
             path, (old, new) = next(iter(differing.items()))
             text = (
-                f"{run_name(record)}: was run with {path} = {new!r}, but sweep.json has"
-                f" {old!r} (fields that differ: {len(differing)}); it is a run of "
-                "another sweep: move its folder to a workdir of its own"
+                f"was run with {path} = {new!r}, but sweep.json has {old!r} (fields "
+                f"that differ: {len(differing)}); it is a run of another sweep: move "
+                "its folder to a workdir of its own"
             )
-            problems.append(Problem(text, frozenset([record["row"]])))
+            problems.append(run_problem(record, text))
     return problems
 
 
@@ -146,10 +151,10 @@ def check_budgets(finished: Iterable[Mapping[str, Any]]) -> list[Problem]:
         steps = record["config"]["train"]["steps"]
         if record["step"] is not None and record["step"] != steps:
             text = (
-                f"{run_name(record)}: is finished after {record['step']} of {steps} "
-                "updates; a table does not mix budgets: train it to the end"
+                f"is finished after {record['step']} of {steps} updates; a table does "
+                "not mix budgets: train it to the end"
             )
-            problems.append(Problem(text, frozenset([record["row"]])))
+            problems.append(run_problem(record, text))
             continue
         seen = (record["tokens"] or {}).get("target")
         if seen:
@@ -160,11 +165,11 @@ def check_budgets(finished: Iterable[Mapping[str, Any]]) -> list[Problem]:
         for seen, record in group:
             if abs(seen - median) > TOKEN_TOLERANCE * median:
                 text = (
-                    f"{run_name(record)}: was trained on {seen:,} target tokens, but "
-                    f"most runs of its budget on about {median:,.0f}; a table does not "
-                    "mix budgets: train it again"
+                    f"was trained on {seen:,} target tokens, but most runs of its "
+                    f"budget on about {median:,.0f}; a table does not mix budgets: "
+                    "train it again"
                 )
-                problems.append(Problem(text, frozenset([record["row"]])))
+                problems.append(run_problem(record, text))
     return problems
 
 

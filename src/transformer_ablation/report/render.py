@@ -88,8 +88,8 @@ def as_text(table: Table) -> str:
         below: list[list[str]] = [[] for _ in block]
         for i, text in enumerate(other.cells if columns is blocks[0] else ()):
             if spans[i]:
-                cells = [c.cells[i] for c in columns[len(left) + len(config) :]]
                 tail = columns[len(left) + len(config) :]
+                cells = [c.cells[i] for c in tail]
                 words = text + " " * (width - places(text))
                 head = _text_line([c.cells[i] for c in left], left)
                 head += " " * (start - places(head))
@@ -112,8 +112,10 @@ def _ruled(
     below: Sequence[Sequence[str]],
 ) -> list[str]:
     """Headings, and the lines of the rows with a rule above each group and below."""
-    lines = [_text_line([c.top for c in columns], columns)]
-    lines = [lines[0], _text_line([c.bottom for c in columns], columns)]
+    lines = [
+        _text_line([c.top for c in columns], columns),
+        _text_line([c.bottom for c in columns], columns),
+    ]
     rule = "-" * _width(columns)
     group = None
     for i, row in enumerate(rows):

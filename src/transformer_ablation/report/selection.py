@@ -17,6 +17,13 @@ DECODE_FIELDS = (
 )
 
 
+def _scores(
+    record: Mapping[str, Any], split: str | None, metric: str
+) -> list[dict[str, Any]]:
+    """All of a split and metric, in the order in which they were made."""
+    return [s for s in record["scores"] if (s["split"], s["metric"]) == (split, metric)]
+
+
 def select_score(
     record: Mapping[str, Any], split: str | None, metric: str
 ) -> dict[str, Any] | None:
@@ -27,9 +34,7 @@ def select_score(
     Raises:
       TableError: where the split was scored, but only with other settings.
     """
-    scores = [
-        s for s in record["scores"] if s["split"] == split and s["metric"] == metric
-    ]
+    scores = _scores(record, split, metric)
     fitting = [s for s in scores if _as_configured(record["config"]["decode"], s)]
     if scores and not fitting:
         raise TableError(_other_settings(record, scores[-1]))
@@ -42,9 +47,7 @@ def latest_score(
     record: Mapping[str, Any], split: str | None, metric: str
 ) -> dict[str, Any] | None:
     """The last score made of a split, whatever its settings, or None."""
-    scores = [
-        s for s in record["scores"] if (s["split"], s["metric"]) == (split, metric)
-    ]
+    scores = _scores(record, split, metric)
     return next((s for s in reversed(scores) if s["value"] is not None), None)
 
 
@@ -59,10 +62,8 @@ def select_averaged(
     decode = record["config"]["decode"]
     found = [
         s
-        for s in record["scores"]
-        if s["split"] == split
-        and s["metric"] == metric
-        and s["value"] is not None
+        for s in _scores(record, split, metric)
+        if s["value"] is not None
         and len(s["steps"]) > decode["average_checkpoints"]
         and _decoded_as_configured(decode, s)
     ]

@@ -10,6 +10,7 @@ into it, each result as soon as it is there.
 
 import concurrent.futures
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -241,7 +242,8 @@ def compute(kind: str, settings: Settings, base: Text, row: Text) -> dict[str, A
     from sacrebleu.metrics import BLEU
     from sacrebleu.significance import PairedTest
 
-    systems = [(name, read_lines(text.hypotheses)) for name, text in _named(base, row)]
+    named = (("base", base), ("row", row))
+    systems = [(name, read_lines(text.hypotheses)) for name, text in named]
     with _quiet(), _sacrebleu_seed(settings.seed):
         test = PairedTest(
             systems,
@@ -252,10 +254,6 @@ def compute(kind: str, settings: Settings, base: Text, row: Text) -> dict[str, A
         )
         signatures, scores = test()
     return {"p": scores["BLEU"][1].p_value, "signature": str(signatures["BLEU"])}
-
-
-def _named(base: Text, row: Text) -> tuple[tuple[str, Text], tuple[str, Text]]:
-    return ("base", base), ("row", row)
 
 
 @contextlib.contextmanager
@@ -291,8 +289,12 @@ def _task_key(kind: str, settings: Settings, base: Text, row: Text) -> str:
 
 def _key(*parts: Any) -> str:
     """A hash of the parts and of sacreBLEU's version."""
-    whole = json.dumps([importlib.metadata.version("sacrebleu"), *parts])
-    return hashlib.sha256(whole.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_version(), *parts]).encode()).hexdigest()
+
+
+@functools.cache
+def _version() -> str:
+    return importlib.metadata.version("sacrebleu")
 
 
 def _digest(path: Path) -> str:
