@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.model.fused import fused_attention
-from transformer_ablation.model.linear import dot_general
+from transformer_ablation.model.linear import Linear
 
 # The score of a hidden place: far below any real one, so its exponential is 0.
 HIDDEN = -1e30
@@ -130,17 +130,13 @@ class MultiHeadAttention(nn.Module):
 
     def setup(self):
         config = self.config
-        dense = functools.partial(
-            nn.Dense,
-            use_bias=config.projection_biases,
-            dot_general=dot_general,
-            dtype=jnp.dtype(config.dtype),
-            kernel_init=nn.initializers.xavier_uniform(),
+        linear = functools.partial(
+            Linear, dtype=config.dtype, use_bias=config.projection_biases
         )
-        self.query = dense(config.num_heads * config.d_k)
-        self.key = dense(config.num_heads * config.d_k)
-        self.value = dense(config.num_heads * config.d_v)
-        self.output = dense(config.d_model)
+        self.query = linear(config.num_heads * config.d_k)
+        self.key = linear(config.num_heads * config.d_k)
+        self.value = linear(config.num_heads * config.d_v)
+        self.output = linear(config.d_model)
         if config.compatibility == "additive":
             self.vector = self.param(
                 "vector",
@@ -148,7 +144,7 @@ class MultiHeadAttention(nn.Module):
                 (config.num_heads, config.d_k),
             )
 
-    def _heads(self, x_BLD, projection: nn.Dense):
+    def _heads(self, x_BLD, projection: Linear):
         """A projection, head by head: [B, L, H, K or U]."""
         x_BLN = projection(x_BLD)
         return x_BLN.reshape(*x_BLN.shape[:2], self.config.num_heads, -1)
