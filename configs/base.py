@@ -35,6 +35,13 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.compatibility = "scaled_dot"
     config.model.attention_window = placeholder(int)
     config.model.projection_biases = False  # none in the formula; the first code has
+    # How whole sequences attend: "own" products, or jax.nn.dot_product_attention by
+    # "xla", or by "cudnn" in half precision on an NVIDIA GPU. Equal within rounding.
+    config.model.attention_implementation = "own"
+    # What the backward pass computes again instead of keeping it: "layers" all but the
+    # input of each layer, "cheap" all but what linear maps put out as well. Less
+    # memory, more time, the same gradients.
+    config.model.rematerialize = "none"
     config.model.dtype = "float32"
 
     config.regularization = ml_collections.ConfigDict()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments import run_hooks, run_record, run_scores
+from experiments import profiling, run_hooks, run_record, run_scores
 from experiments.building import build_model, train_batches
 from experiments.run_meter import Meter
 from experiments.scoring import Scored
@@ -105,7 +105,7 @@ def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, met
     with MetricWriter(run.directory, resume_step=start or None) as writer:
         return train(
             state,
-            step.make_update(model, config),
+            profiling.traced(step.make_update(model, config), start, run.directory),
             train_batches(config, prepared).iterate(start, config.train.steps, *own),
             key=step.purpose_key(config.train.seed, step.DROPOUT),
             rates_at=lambda number: step.rates_at(config, number),

@@ -8,8 +8,9 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep_runs
+from experiments import command, profiling, shared_flags, sweep_runs
 from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import rows, runs
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.plan import duration
 
@@ -21,6 +22,7 @@ def define(values: flags.FlagValues) -> None:
     text = "train.seed of base by default"
     bounds = {"lower_bound": 0, "upper_bound": 2**31 - 1}
     flags.DEFINE_integer("seed", None, text, flag_values=values, **bounds)
+    profiling.define(values)
     shared_flags.define_cache(values)
     shared_flags.define_format(values)
 
@@ -46,13 +48,18 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
 def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, str]:
     """Does what is left of the run; its folder, and what to say if it did not end."""
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
-    (run,), outcome = sweep_runs.complete(
-        Path(options.workdir),
-        sweep_file,
-        [options.row],
-        [seed],
-        shared_flags.cache_folder(options),
-    )
+    workdir = Path(options.workdir)
+    if options.profile is not None:
+        (row,) = rows.expand(
+            sweep_file.base, rows.select(sweep_file.rows, [options.row])
+        )
+        record = read_record(runs.folder(workdir, options.row, seed))
+        profiling.check(options.profile, row.config, record)
+    cache = shared_flags.cache_folder(options)
+    with profiling.asked(options.profile):
+        (run,), outcome = sweep_runs.complete(
+            workdir, sweep_file, [options.row], [seed], cache
+        )
     return run.directory, "" if outcome.complete else outcome.message()
 
 
@@ -99,6 +106,8 @@ COMMAND = command.Command(
         "--workdir=runs/one",
         "python -m experiments.train --config=configs/table3.py:grammar "
         "--workdir=runs/table3 --row=A_h1 --seed=1",
+        "python -m experiments.train --config=configs/table3.py:grammar "
+        "--workdir=runs/one --profile=20:24",
     ),
     define=define,
     body=body,

@@ -63,6 +63,12 @@ FIELD_CASES = {
     "model.compatibility": words("scaled_dot, dot, additive", "cosine"),
     "model.attention_window": OPTIONAL_WHOLE,
     "model.projection_biases": SWITCH,
+    "model.attention_implementation": (
+        "one of own, xla, cudnn",
+        ["flash", "OWN", "", 1, None],
+        ["own", "xla"],  # of cudnn see CONTRADICTIONS
+    ),
+    "model.rematerialize": words("none, cheap, layers", "layer", True),
     "model.dtype": words("float32, bfloat16, float16", "float64"),
     "regularization.dropout_rate": SHARE,
     "regularization.attention_dropout_rate": SHARE,
@@ -327,6 +333,40 @@ CONTRADICTIONS = {
         "data.max_train_length = 255 pieces and the end of sentence; "
         "it must be at least 256",
     ),
+    "products_in_place_of_additive": (
+        {
+            "model__attention_implementation": "xla",
+            "model__compatibility": "additive",
+        },
+        "model.attention_implementation: 'xla' computes products, but "
+        "model.compatibility = 'additive'; make that scaled_dot or dot, or make it "
+        "'own'",
+    ),
+    "dropout_of_weights_that_are_not_there": (
+        {
+            "model__attention_implementation": "xla",
+            "regularization__attention_dropout_rate": 0.1,
+        },
+        "model.attention_implementation: 'xla' has no dropout of attention weights, "
+        "but regularization.attention_dropout_rate = 0.1; make that 0, or make it "
+        "'own'",
+    ),
+    "cudnn_in_float32": (
+        {"model__attention_implementation": "cudnn"},
+        "model.attention_implementation: 'cudnn' takes half precision, but "
+        "model.dtype = 'float32'; make that bfloat16, or the implementation 'own' or "
+        "'xla'",
+    ),
+    "cudnn_of_large_heads": (
+        {
+            "model__attention_implementation": "cudnn",
+            "model__dtype": "bfloat16",
+            "model__d_v": 129,
+        },
+        "model.attention_implementation: 'cudnn' takes heads of at most 128, but "
+        "model.d_k or model.d_v is 129; make them smaller, or the implementation "
+        "'own' or 'xla'",
+    ),
     "unknown_language": (
         {"data__source_language": "fi"},
         "data.source_language: corpus 'wmt14' has no 'fi'; it has en, de, fr",
@@ -421,6 +461,13 @@ def test_contradiction_is_refused_with_both_fields(base_mapping, name):
         {"model__d_model": 511, "model__positions": "none"},
         {"model__positions": "learned", "model__max_length": 256},
         {"model__max_length": 255},  # no table to overflow
+        {"model__attention_implementation": "xla", "model__compatibility": "dot"},
+        {
+            "model__attention_implementation": "cudnn",
+            "model__dtype": "float16",
+            "model__d_k": 16,
+            "model__d_v": 128,
+        },
         {"data__source_language": "de", "data__target_language": "en"},
         {"data__test_split": None},
         {"data__tokens_per_batch": 256},
@@ -566,6 +613,8 @@ def test_base_is_the_papers_base_model(base_config):
         "model.attention_window": None,
         "model.sinusoids": "interleaved",
         "model.projection_biases": False,
+        "model.attention_implementation": "own",
+        "model.rematerialize": "none",
         # Section 5.4 drops residual and embedding sums only.
         "regularization.attention_dropout_rate": 0.0,
         "regularization.activation_dropout_rate": 0.0,

@@ -117,6 +117,8 @@ class ModelConfig:
     compatibility: str = choice("scaled_dot", "dot", "additive")
     attention_window: int | None = integer(1, optional=True)
     projection_biases: bool = flag()
+    attention_implementation: str = choice("own", "xla", "cudnn")
+    rematerialize: str = choice("none", "cheap", "layers")
     dtype: str = choice("float32", "bfloat16", "float16")
 
 
@@ -239,6 +241,8 @@ SPLITS = {
     "multi30k": ("train", "validation", "test_2016_flickr", "test_2017_flickr"),
     "wmt14": ("train", "validation", "test"),
 }
+# The largest head of cuDNN's fused attention on all GPUs that have it.
+LARGEST_CUDNN_HEAD = 128
 # What names a user's own files: NAME.LANGUAGE or NAME.LANGUAGE-LANGUAGE.tsv.
 FILE_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 # Words with another meaning in the names of files or in what is written of them.
@@ -373,6 +377,38 @@ def _model_contradictions(config: Config) -> list[str]:
             f"model.max_length: {model.max_length} learned positions are too few for "
             f"data.max_train_length = {data.max_train_length} pieces and the end of "
             f"sentence; it must be at least {data.max_train_length + 1}"
+        )
+    return problems + _attention_contradictions(config)
+
+
+def _attention_contradictions(config: Config) -> list[str]:
+    """What ``jax.nn.dot_product_attention`` and cuDNN's kernels do not compute."""
+    model, regularization = config.model, config.regularization
+    name, problems = model.attention_implementation, []
+    path, own = f"model.attention_implementation: {name!r}", "or make it 'own'"
+    if name == "own":
+        return []
+    if model.compatibility == "additive":
+        problems.append(
+            f"{path} computes products, but model.compatibility = 'additive'; make "
+            f"that scaled_dot or dot, {own}"
+        )
+    if regularization.attention_dropout_rate:
+        problems.append(
+            f"{path} has no dropout of attention weights, but "
+            "regularization.attention_dropout_rate = "
+            f"{regularization.attention_dropout_rate:g}; make that 0, {own}"
+        )
+    if name == "cudnn" and model.dtype == "float32":
+        problems.append(
+            f"{path} takes half precision, but model.dtype = 'float32'; make that "
+            "bfloat16, or the implementation 'own' or 'xla'"
+        )
+    if name == "cudnn" and (size := max(model.d_k, model.d_v)) > LARGEST_CUDNN_HEAD:
+        problems.append(
+            f"{path} takes heads of at most {LARGEST_CUDNN_HEAD}, but model.d_k or "
+            f"model.d_v is {size}; make them smaller, or the implementation 'own' or "
+            "'xla'"
         )
     return problems
 

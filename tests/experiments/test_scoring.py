@@ -6,6 +6,7 @@ import types
 import pytest
 
 from experiments import run_scores, scoring
+from experiments.building import build_model
 from tests.report import written_sweeps as written
 from transformer_ablation import config
 from transformer_ablation.report import record
@@ -73,3 +74,11 @@ def test_hypotheses_without_an_end_are_told():
     said = "test bleu 25.25 (1,000 sentences, checkpoint 9); "
     assert scoring.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
     assert scoring.as_lines([{**score, "unfinished": 0}]) == f"{said}s"
+
+
+def test_attention_of_cudnn_is_refused_without_a_gpu(base_config):
+    fields = {"model.attention_implementation": "cudnn", "model.dtype": "bfloat16"}
+    with pytest.raises(
+        config.ConfigError, match="'cudnn' needs an NVIDIA GPU, and JAX has a"
+    ):
+        build_model(config.replace(base_config, fields), 1000)

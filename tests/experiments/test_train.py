@@ -1,5 +1,6 @@
 """``train``: one run of a sweep's workdir, and its scores."""
 
+import gzip
 import json
 
 import pytest
@@ -48,10 +49,18 @@ def test_text_shows_every_score_of_the_record(run, workdir):
         assert shown + f"({score['sentences']} sentences, checkpoint 150)" in out
 
 
+# Parts that a trace tells apart.
+SCOPES = (
+    "Transformer.encode Transformer.decode Transformer._embed self_attention "
+    "cross_attention feed_forward norm projection_and_loss sum_over_devices optimizer"
+).split()
+
+
 def test_run_of_one_row_equals_that_row_of_the_sweep(folder, tmp_path):
-    """Same identity, numbers and folder, in a workdir of its own."""
+    """Same identity, numbers and folder, in a workdir of its own; traced besides."""
     workdir = tmp_path / "one"
-    given = tiny.arguments(folder, workdir, "--row=smooth", "--format=json")
+    more = ("--row=smooth", "--profile=2:3", "--format=json")
+    given = tiny.arguments(folder, workdir, *more)
     done = tiny.process("train", given)
     assert done.returncode == 0, done.stderr.decode()
     found = json.loads(done.stdout)
@@ -63,6 +72,14 @@ def test_run_of_one_row_equals_that_row_of_the_sweep(folder, tmp_path):
     assert tiny.checkpoint(ours) == tiny.checkpoint(theirs)
     assert [r["name"] for r in read_sweep(workdir)["rows"]] == ["smooth"]
     assert [p.name for p in (workdir / "runs").iterdir()] == ["smooth"]
+    assert f"updates 2 to 3 traced: {ours}" in done.stderr.decode()
+    (trace,) = ours.glob("plugins/profile/*/*.xplane.pb")
+    held = trace.read_bytes()
+    assert [name for name in SCOPES if name.encode() not in held] == []
+    (events,) = ours.glob("plugins/profile/*/*.trace.json.gz")
+    events = json.loads(gzip.decompress(events.read_bytes()))["traceEvents"]
+    numbers = {e["args"]["step_num"] for e in events if "step_num" in e.get("args", {})}
+    assert numbers == {"2", "3"}
 
 
 def test_run_without_scores_is_a_failure_with_its_reason(run, workdir):
@@ -132,3 +149,19 @@ def test_refused_request_is_one_message(run, workdir, more, message):
     code, out, error = run(*more)
     assert (code, out) == (2, "") and message in error and "Traceback" not in error
     assert (workdir / "sweep.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "3", "a:b", "0:2", "5:4", "-1:2", "1:2:3", "²:3"])
+def test_malformed_range_of_a_trace_is_refused(run, text):
+    code, _, error = run(f"--profile={text}")
+    assert code == 2 and f"--profile={text}: must be FROM:TO, two numbers" in error
+
+
+def test_trace_of_updates_that_are_not_left_is_refused(run, workdir):
+    code, _, error = run("--profile=150:151")
+    assert code == 2 and "--profile=150:151: the run has 150 updates" in error
+    code, _, error = run("--profile=150:150")
+    assert code == 2 and "150 updates; none is left: name another --workdir" in error
+    update_record(workdir / "runs/base/seed0", status="preempted", step=50)
+    code, _, error = run("--profile=50:60")
+    assert code == 2 and "50 updates; those from 51 to 150 are left" in error

@@ -36,6 +36,8 @@ SMALL = ModelConfig(
     compatibility="scaled_dot",
     attention_window=None,
     projection_biases=False,
+    attention_implementation="own",
+    rematerialize="none",
     dtype="float32",
 )
 

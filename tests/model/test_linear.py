@@ -1,11 +1,12 @@
 """The product of a linear map and its gradient, against numpy and JAX's own."""
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_ablation.model.linear import dot_general, product
+from transformer_ablation.model.linear import Linear, biased, product
 
 generator = np.random.default_rng(2)
 
@@ -46,7 +47,33 @@ def test_half_precision_has_the_gradient_of_jax(dtype):
         )
 
 
-def test_other_products_are_refused():
-    x, kernel = jnp.ones((2, 3, 4)), jnp.ones((3, 4))
-    with pytest.raises(ValueError, match="not the product of a linear map"):
-        dot_general(x, kernel, (((1,), (0,)), ((), ())))
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_sums_over_tokens_are_of_float32_in_half_precision(dtype):
+    """3,000 gradients of 1 + 2^-6: half precision would stop at 256 (or at 2,048)."""
+    x = jnp.ones((3, 1000, 2), dtype)
+    gradient = jnp.full((3, 1000, 5), 1 + 2**-6, dtype)
+    for call, parameters in ((product, jnp.ones((2, 5))), (biased, jnp.ones(5))):
+        given = x if call is product else gradient
+        _, pull = jax.vjp(call, given, parameters)
+        _, found = pull(gradient)
+        assert found.dtype == jnp.float32
+        np.testing.assert_allclose(found, 3000 * (1 + 2**-6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("use_bias", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_linear_map_is_flax_s_dense(dtype, use_bias):
+    x = jnp.asarray(draw(2, 5, 3))
+    ours = Linear(7, dtype, use_bias=use_bias)
+    init = nn.initializers.xavier_uniform()
+    theirs = nn.Dense(7, use_bias, dtype=jnp.dtype(dtype), kernel_init=init)
+    params, expected = (
+        ours.init(jax.random.key(1), x),
+        theirs.init(jax.random.key(1), x),
+    )
+    jax.tree.map(np.testing.assert_array_equal, params, expected)
+    if use_bias:
+        params["params"]["bias"] = jnp.asarray(draw(7))
+    found = ours.apply(params, x)
+    assert found.dtype == jnp.dtype(dtype)
+    np.testing.assert_array_equal(found, theirs.apply(params, x))

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model.dropout import Noise
-from transformer_ablation.model.linear import dot_general
+from transformer_ablation.model.fused import fused_attention
+from transformer_ablation.model.linear import Linear
 
 # The score of a hidden place: far below any real one, so its exponential is 0.
 HIDDEN = -1e30
@@ -121,24 +122,21 @@ class MultiHeadAttention(nn.Module):
     """Heads of their own ``d_k`` and ``d_v``, concatenated and projected (3.2.2).
 
     The paper's formula has no biases; ``projection_biases`` adds them to all four
-    projections, as the authors' first code does.
+    projections, as the authors' first code does. ``attention_implementation`` other
+    than "own" is of whole sequences: a cached step of the search has our own products.
     """
 
     config: ModelConfig
 
     def setup(self):
         config = self.config
-        dense = functools.partial(
-            nn.Dense,
-            use_bias=config.projection_biases,
-            dot_general=dot_general,
-            dtype=jnp.dtype(config.dtype),
-            kernel_init=nn.initializers.xavier_uniform(),
+        linear = functools.partial(
+            Linear, dtype=config.dtype, use_bias=config.projection_biases
         )
-        self.query = dense(config.num_heads * config.d_k)
-        self.key = dense(config.num_heads * config.d_k)
-        self.value = dense(config.num_heads * config.d_v)
-        self.output = dense(config.d_model)
+        self.query = linear(config.num_heads * config.d_k)
+        self.key = linear(config.num_heads * config.d_k)
+        self.value = linear(config.num_heads * config.d_v)
+        self.output = linear(config.d_model)
         if config.compatibility == "additive":
             self.vector = self.param(
                 "vector",
@@ -146,11 +144,15 @@ class MultiHeadAttention(nn.Module):
                 (config.num_heads, config.d_k),
             )
 
+    def _heads(self, x_BLD, projection: Linear):
+        """A projection, head by head: [B, L, H, K or U]."""
+        x_BLN = projection(x_BLD)
+        return x_BLN.reshape(*x_BLN.shape[:2], self.config.num_heads, -1)
+
     def keys_values(self, memory_BMD):
         """Keys [B, H, K, M] and values [B, H, M, U] of a memory, as products want."""
-        shape = (*memory_BMD.shape[:2], self.config.num_heads)
-        k_BMHK = self.key(memory_BMD).reshape(*shape, self.config.d_k)
-        v_BMHU = self.value(memory_BMD).reshape(*shape, self.config.d_v)
+        k_BMHK = self._heads(memory_BMD, self.key)
+        v_BMHU = self._heads(memory_BMD, self.value)
         return jnp.moveaxis(k_BMHK, 1, 3), jnp.moveaxis(v_BMHU, 1, 2)
 
     def scores(self, q_BLHK, k_BHKM):
@@ -167,17 +169,35 @@ class MultiHeadAttention(nn.Module):
 
         The weights are sown as ``attention/weights`` for whoever asks for them.
         """
-        batch, length, _ = x_BLD.shape
-        heads = self.config.num_heads
-        q_BLHK = self.query(x_BLD).reshape(batch, length, heads, self.config.d_k)
+        q_BLHK = self._heads(x_BLD, self.query)
         weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHKM), mask_B1LM)
         self.sow("attention", "weights", weights_BHLM)
         if noise is not None and noise.attention_rate is not None:
             weights_BHLM = noise.drop(weights_BHLM, noise.attention_rate, self.path)
-        heads_BLHU = weighted_sum(weights_BHLM, v_BHMU)
-        return self.output(heads_BLHU.reshape(batch, length, heads * self.config.d_v))
+        return self._joined(weighted_sum(weights_BHLM, v_BHMU))
+
+    def _joined(self, heads_BLHU):
+        """The heads side by side, projected: [B, L, D]."""
+        return self.output(heads_BLHU.reshape(*heads_BLHU.shape[:2], -1))
+
+    def _fused(self, x_BLD, memory_BMD, mask_B1LM):
+        """``attend`` in a layout of its own, and without weights."""
+        config = self.config
+        heads_BLHU = fused_attention(
+            self._heads(x_BLD, self.query),
+            self._heads(memory_BMD, self.key),
+            self._heads(memory_BMD, self.value),
+            mask_B1LM,
+            1.0 if config.compatibility == "dot" else config.d_k**-0.5,
+            config.attention_implementation,
+        )
+        return self._joined(heads_BLHU)
 
     def __call__(self, x_BLD, memory_BMD, mask_B1LM, noise: Any = None):
         """Attention from ``x_BLD`` to ``memory_BMD``: [B, L, D]."""
+        # Weights that somebody asks for are made, whatever the config.
+        asked = self.is_mutable_collection("attention")
+        if self.config.attention_implementation != "own" and not asked:
+            return self._fused(x_BLD, memory_BMD, mask_B1LM)
         k_BHKM, v_BHMU = self.keys_values(memory_BMD)
         return self.attend(x_BLD, k_BHKM, v_BHMU, mask_B1LM, noise)

@@ -3,10 +3,12 @@
 from typing import Any, NamedTuple
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from transformer_ablation.config import ModelConfig
+from transformer_ablation.model import linear
 from transformer_ablation.model.attention import MultiHeadAttention
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.model.feed_forward import FeedForward
@@ -141,12 +143,24 @@ def _written_out(config: ModelConfig) -> bool:
     return config.num_layers <= many
 
 
+# What of a layer, besides its input, is kept for the backward pass; the rest of it
+# is computed again there. "cheap" keeps what linear maps put out.
+_KEPT = {
+    "layers": jax.checkpoint_policies.nothing_saveable,
+    "cheap": jax.checkpoint_policies.save_only_these_names(linear.RESULT),
+}
+
+
 def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
     """``num_layers`` layers as one scan: depth costs hardly any compile time.
 
     Parameters have a leading axis of layers; each listed method takes (carry,
     per-layer input, context) and returns (carry, per-layer output).
     """
+    if config.rematerialize != "none":
+        layer = nn.remat(
+            layer, methods=["__call__"], policy=_KEPT[config.rematerialize]
+        )
     return nn.scan(
         layer,
         variable_axes={"params": 0, "attention": 0},

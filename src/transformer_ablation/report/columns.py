@@ -68,6 +68,7 @@ PAPER_CHOICES = {
 
 # What the text leaves open, as this project's configs/base.py has it.
 OUR_CHOICES = {
+    "model.attention_implementation": "own",
     "model.layer_norm_epsilon": 1e-6,
     "model.embedding_stddev": None,
     "regularization.label_smoothing_convention": "all_classes",

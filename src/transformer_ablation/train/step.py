@@ -131,7 +131,8 @@ def make_update(model: Any, config: Config) -> Callable:
                 smoothing.label_smoothing_entropy,
             )
 
-        found = projected_sums(sums_of, x_BTD, matrix_VD, target_BT, model.pad_id)
+        with jax.named_scope("projection_and_loss"):
+            found = projected_sums(sums_of, x_BTD, matrix_VD, target_BT, model.pad_id)
         return found.loss, found
 
     def accumulate(params, batch, words, rates):
@@ -161,14 +162,18 @@ def make_update(model: Any, config: Config) -> Callable:
         key = jax.random.fold_in(key, state.step)
         words = jax.random.bits(key, (2,), jnp.uint32)
         local = accumulate(state.params, batch, words, rates)
-        gradients, total = parallel.sum_over_devices(local)
+        with jax.named_scope("sum_over_devices"):
+            gradients, total = parallel.sum_over_devices(local)
         # Only a batch without any real token would divide by less than one.
         count = jnp.maximum(total.tokens, 1.0)
-        gradients = jax.tree.map(lambda g: g / count, gradients)
-        directions, adam = optimizer.update(gradients, state.optimizer, state.params)
-        params = jax.tree.map(
-            lambda p, d: p - rates.learning_rate * d, state.params, directions
-        )
+        with jax.named_scope("optimizer"):
+            gradients = jax.tree.map(lambda g: g / count, gradients)
+            directions, adam = optimizer.update(
+                gradients, state.optimizer, state.params
+            )
+            params = jax.tree.map(
+                lambda p, d: p - rates.learning_rate * d, state.params, directions
+            )
         metrics = Metrics(
             loss=total.loss / count,
             nll=total.nll / count,

@@ -1,0 +1,77 @@
+"""What ``experiments.growth`` found, as a figure."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from experiments.command import UsageError
+
+ENDINGS = (".svg", ".png", ".pdf")
+
+
+def check(path: str) -> None:
+    """Refuse a figure that cannot be drawn.
+
+    Raises:
+      UsageError: if its ending says no format, or matplotlib is missing.
+    """
+    if Path(path).suffix not in ENDINGS or Path(path).is_dir():
+        raise UsageError(
+            f"--figure={path}: must be a file that ends in {', '.join(ENDINGS)}"
+        )
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError(
+            "--figure needs matplotlib, which is not installed: pip install -r "
+            "requirements.txt"
+        )
+
+
+def draw(found: dict[str, Any], path: Path) -> None:
+    """A panel for each size: time of a token, and its operations on the same scale.
+
+    The line of operations goes through the middle of the measured points.
+    """
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    each = found["growth"]
+    rows = -(-len(each) // 3)
+    figure, axes = pyplot.subplots(
+        rows, 3, figsize=(11, 3.4 * rows), squeeze=False, layout="constrained"
+    )
+    for panel, growth in zip(axes.flat, each, strict=False):
+        _panel(panel, growth)
+    for panel in axes.flat[len(each) :]:
+        panel.set_axis_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
+
+
+def _panel(panel: Any, growth: dict[str, Any]) -> None:
+    points = growth["points"]
+    sizes = [p["size"] for p in points]
+    micros = [1e6 * p["seconds"] for p in points]
+    middle = len(points) // 2
+    scale = micros[middle] / points[middle]["flops"]
+    measured, operations = growth["seconds"]["fitted"], growth["flops"]["fitted"]
+    panel.loglog(sizes, micros, "o-", label=f"measured: power {measured:.2f}")
+    panel.loglog(
+        sizes,
+        [scale * p["flops"] for p in points],
+        "--",
+        color="gray",
+        label=f"operations: power {operations:.2f}",
+    )
+    panel.set_xlabel(growth["size"])
+    panel.set_ylabel("µs a token")
+    panel.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    panel.minorticks_off()
+    low, high = min(micros), max(micros)
+    panel.set_ylim(low / 3, high * 3)
+    ticks = [m * 10**e for e in range(-3, 7) for m in (1, 2, 5)]
+    ticks = [tick for tick in ticks if low / 3 <= tick <= high * 3]
+    panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    panel.legend(fontsize="small")

@@ -1,0 +1,95 @@
+"""Growth: slopes by hand, sizes around a config, and what cannot be asked for."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from experiments import command, growth_figure, growth_text
+from experiments import growth as cli
+from transformer_ablation.benchmark import growth
+from transformer_ablation.config import replace
+from transformer_ablation.vocabulary import EOS, PAD
+
+
+def test_powers_are_slopes_of_logarithms():
+    """x^2, then eight times as much for twice the size: (2, 2, 3), least squares."""
+    found = growth.growth([1, 2, 4, 8], [1, 4, 16, 128])
+    # log2: x = 0..3 about 1.5, y = 0, 2, 4, 7: (1.5*0 ... ) = 11.5 / 5.
+    assert found.fitted == pytest.approx(11.5 / 5) and found.last == pytest.approx(3)
+    with pytest.raises(ValueError, match="1 points have no slope"):
+        growth.growth([1], [1])
+
+
+def test_only_the_sizes_of_the_axis_move(tiny_config):
+    for name, axis in growth.AXES.items():
+        found = growth.configs(tiny_config, axis)
+        assert len(found) == len(axis.factors), name
+        for factor, (size, config) in zip(axis.factors, found, strict=True):
+            row = replace(
+                tiny_config, {"data.packed_length": 41, "data.length_buckets": 1}
+            )
+            base = growth._get(row, axis.fields[0])
+            assert size == (factor if axis.absolute else factor * base)
+            changes = {p: growth._get(config, p) for p in axis.fields}
+            assert config == replace(row, changes)
+    assert tuple(growth.AXES) == cli.NAMES
+
+
+def test_batch_is_full_of_pieces_and_ends():
+    from configs import base
+    from transformer_ablation.config import from_mapping
+
+    config = replace(
+        from_mapping(base.get_config()),
+        {"data.packed_length": 256, "data.length_buckets": 1},
+    )
+    found = growth.batch(config, 2)
+    assert found.target.shape == (2, 1, 48, 256)  # 25,000 / 512
+    assert found.target_tokens == 2 * 48 * 256 and not (found.source == PAD).any()
+    assert (found.source[..., -1] == EOS).all() and found.source.max() < 37_000
+    assert not (found.source[..., :-1] == EOS).any()
+
+
+def test_operations_of_a_search_are_linear_in_the_beam(tiny_config):
+    """But for the encoder, which runs once a sentence."""
+    one, two, four = (
+        growth.search_flops(replace(tiny_config, {"decode.beam_size": n}), 640, 40)
+        for n in (1, 2, 4)
+    )
+    assert four - two == pytest.approx(2 * (two - one)) and one > two - one
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--sizes=depth", "--sizes: unknown size 'depth'"),
+        ("--seconds=0", "--seconds=0.0: must be a number above 0"),
+        ("--json=", "--json=: must be the name of a file"),
+        ("--figure=growth.gif", "--figure=growth.gif: must be a file that ends in"),
+    ],
+)
+def test_request_that_cannot_be_measured_is_refused(
+    flag, message, repository, monkeypatch, capsys
+):
+    monkeypatch.chdir(repository)
+    assert command.run(cli.COMMAND, [flag]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_text_and_figure_show_every_size(tmp_path):
+    points = [
+        {"size": n, "tokens": 10, "seconds": 1e-6 * n, "flops": 9.0 * n}
+        for n in (1, 2, 4)
+    ]
+    power = {"fitted": 1.0, "last": 1.0}
+    names = cli.NAMES[:4]
+    each = {"order": 1, "seconds": power, "flops": power, "points": points}
+    found = {"growth": [{"size": name, **each} for name in names], "seconds": 3.0}
+    text = growth_text.as_text(found)
+    assert all(name in text for name in names) and "1.00 (last 1.00)" in text
+    if importlib.util.find_spec("matplotlib") is None:
+        pytest.skip("matplotlib is not installed: pip install -r requirements.txt")
+    growth_figure.draw(found, tmp_path / "new" / "growth.svg")
+    assert "<svg" in (tmp_path / "new" / "growth.svg").read_text()
+    assert np.all([growth_figure.check(f"growth{e}") is None for e in (".svg", ".png")])
