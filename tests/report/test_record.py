@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.report import written_sweeps as written
+from transformer_ablation.process import this_process
 from transformer_ablation.report import json_file
 from transformer_ablation.report.record import (
     RecordError,
@@ -20,7 +21,6 @@ from transformer_ablation.report.record import (
     read_records,
     read_sweep,
     run_directory,
-    this_process,
     update_record,
     write_record,
     write_sweep,
