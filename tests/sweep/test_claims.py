@@ -1,4 +1,4 @@
-"""Claims: a run is held by one process, and a dead holder's run by exactly one other."""
+"""Claims: one process holds a run, and exactly one takes a dead claim over."""
 
 import json
 import os

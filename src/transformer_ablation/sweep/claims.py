@@ -7,8 +7,8 @@ holder's heartbeat rewrites its own file every few seconds. The highest file sta
 the run has its result, so that no number is given twice before that.
 
 A claim is dead if it was given back, if its process is known to have ended (same boot
-of the same machine), or if its file has not changed for ``SILENT_SECONDS`` while somebody
-looked on. No time of day and no clock of another machine is compared.
+of the same machine), or if its file has not changed for ``SILENT_SECONDS`` while
+somebody looked on. No time of day and no clock of another machine is compared.
 """
 
 import contextlib
@@ -155,7 +155,8 @@ class Claim:
         with self._lock:
             if not final:
                 self._facts["released"] = True
-                self._write()
+                with contextlib.suppress(OSError):  # it will be dead by its silence
+                    self._write()
             os.close(self._file)
         if final and not self.lost:
             _remove(self.folder, self.number)
