@@ -49,8 +49,7 @@ def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, s
     (run,), outcome = sweep_runs.complete(
         Path(options.workdir),
         sweep_file,
-        [options.row],
-        [seed],
+        sweep_runs.Request([options.row], [seed]),
         shared_flags.cache_folder(options),
     )
     return run.directory, "" if outcome.complete else outcome.message()
