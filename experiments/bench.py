@@ -65,7 +65,7 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, expanded: list[rows.ExpandedRow]
 ) -> dict[str, Any]:
     """All figures and what they depend on, as one JSON object."""
-    from experiments import bench_row, run_record, telling
+    from experiments import bench_row, origin, telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import machine
 
@@ -89,7 +89,7 @@ def measure(
         "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "results_version": RESULTS_VERSION,
         "packages": sweep_record.packages(),
-        "commit": run_record.commit(),
+        "commit": origin.commit(),
         "machine": before,
         "device": parallel.device_description(),
         "environment": machine.environment(),

@@ -17,7 +17,7 @@ from absl import flags
 from experiments import overrides, preset_flag
 from experiments.help_text import help_text
 from transformer_ablation.sweep import file
-from transformer_ablation.sweep.local import out_of_space
+from transformer_ablation.sweep.failures import out_of_space
 
 HELP = {"--help", "-help", "-h", "-?", "--helpshort", "--helpfull"}
 PACKAGES = {"transformer_ablation", "experiments", "configs", file.MODULE, "__main__"}

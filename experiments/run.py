@@ -1,7 +1,6 @@
 """One run from data to record: what a worker of a sweep does for each row."""
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +56,7 @@ def execute(
         run.directory / "checkpoints", config, prepared.vocabulary.content_hash
     )
     try:
-        state = _state(model, config, checkpoints)
+        state = _state(model, config, checkpoints, progress)
         steps = checkpoints.steps()
         run_record.begin(run, prepared, steps)
         meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
@@ -83,7 +82,9 @@ def execute(
         checkpoints.close()
 
 
-def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainState:
+def _state(
+    model: Any, config: Config, checkpoints: Checkpoints, progress: Progress
+) -> step.TrainState:
     """The newest checkpoint that can be read on every device, or a fresh state."""
     shapes = step.state_shapes(model, config)
     for number in reversed(checkpoints.steps()):
@@ -94,7 +95,7 @@ def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainSt
                 raise  # it can be read, and is not this run's
             place = checkpoints.set_aside(number)
             text = f"checkpoint {number} cannot be read; moved to {place}"
-            print(text, file=sys.stderr, flush=True)
+            progress({"note": text})
     return step.create_state(model, config)
 
 

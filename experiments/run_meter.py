@@ -4,6 +4,7 @@ from typing import Any
 
 from transformer_ablation import parallel
 from transformer_ablation.report import record
+from transformer_ablation.sweep import claims
 from transformer_ablation.sweep.runs import Run
 
 
@@ -22,7 +23,12 @@ class Meter:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What a checkpoint needs for a run that goes on from it."""
+        """What a checkpoint needs for a run that goes on from it.
+
+        Raises:
+          ClaimLost: another process has the run; nothing may be saved.
+        """
+        claims.check(self._run.directory)
         return {
             "seconds": dict(self._seconds),
             "tokens": dict(self._tokens),
@@ -55,6 +61,7 @@ class Meter:
 
     def save(self, **changes: Any) -> None:
         """Writes seconds, tokens, rate and other changes into the record."""
+        claims.check(self._run.directory)
         tokens, train = self._tokens["target"], self._seconds["train"]
         record.update_record(
             self._run.directory,

@@ -3,12 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments import scoring
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.report import record
+from transformer_ablation.sweep import claims
 from transformer_ablation.sweep.runs import Run
 from transformer_ablation.train import step
 from transformer_ablation.train.averaging import average
@@ -56,14 +58,14 @@ def score_run(
     folder = run.directory / "translations"
 
     def tell(event: dict[str, Any]) -> None:
+        claims.check(run.directory)
         record.update_record(run.directory, reason=event["phase"])
         progress(event)
 
-    entries = scoring.score(
-        scored,
-        scoring.splits(run.config),
-        lambda n: folder / f"{n}.txt",
-        tell,
-        stop,
-    )
+    def place(name: str) -> Path:
+        claims.check(run.directory)
+        return folder / f"{name}.txt"
+
+    splits = scoring.splits(run.config)
+    entries = scoring.score(scored, splits, place, tell, stop)
     return None if entries is None else Scores(entries, time.monotonic() - started)

@@ -17,6 +17,17 @@ def define_runs(values: flags.FlagValues) -> None:
     flags.DEFINE_string("seeds", None, text, flag_values=values)
 
 
+def define_jobs(values: flags.FlagValues) -> None:
+    """--jobs and --devices_per_run."""
+    bounds = {"lower_bound": 1, "flag_values": values}
+    flags.DEFINE_integer("jobs", 1, "runs at a time, a process each", **bounds)
+    text = (
+        "GPUs, or cores of the CPU, that each of them has; by default an even share of "
+        "what there is"
+    )
+    flags.DEFINE_integer("devices_per_run", None, text, **bounds)
+
+
 def define_run(values: flags.FlagValues) -> None:
     """--run."""
     text = "folder of a run, WORKDIR/runs/ROW/seedK; needed"

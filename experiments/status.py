@@ -1,85 +1,73 @@
 """Where every run stands: ``python -m experiments.status --workdir=DIR``."""
 
-import dataclasses
-import json
-import textwrap
-from collections.abc import Sequence
+import sys
+from pathlib import Path
 
 from absl import flags
 
-from experiments import command
+from experiments import command, status_text
 from experiments.tables import print_text
 from transformer_ablation.report.run_status import RunStatus, read_status
-from transformer_ablation.sweep.plan import duration
+from transformer_ablation.sweep import claims
 
-HEADINGS = ("row", "seed", "state", "step", "steps/s", "tokens/s", "spent", "left")
-LEFT_ALIGNED = ("row", "state")
 FORMATS = ("text", "json")
+EVERY_SECONDS = 2.0
 
 
 def define(values: flags.FlagValues) -> None:
     """The flags of this command."""
     flags.DEFINE_string("workdir", None, "folder of a sweep", flag_values=values)
     flags.DEFINE_enum("format", "text", FORMATS, "for people or programs", values)
+    text = "show it anew every two seconds until Ctrl-C; needs a terminal"
+    flags.DEFINE_bool("watch", False, text, flag_values=values)
 
 
 def body(values: flags.FlagValues) -> None:
-    """Prints the state of every run of the workdir."""
-    if values["workdir"].value is None:
+    """Prints the state of every run of the workdir, once or again and again."""
+    workdir = values["workdir"].value
+    if workdir is None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
-    runs = read_status(values["workdir"].value)
-    print_text(as_json(runs) if values["format"].value == "json" else as_text(runs))
+    if values["watch"].value:
+        _check_watch(values["format"].value)
+        status_text.watch(lambda: status_text.as_text(runs(workdir)), EVERY_SECONDS)
+        return
+    as_json = values["format"].value == "json"
+    found = runs(workdir)
+    print_text(status_text.as_json(found) if as_json else status_text.as_text(found))
 
 
-def as_json(runs: Sequence[RunStatus]) -> str:
-    """One object whose ``rows`` are the runs."""
-    rows = [dataclasses.asdict(run) for run in runs]
-    return json.dumps({"rows": rows}, indent=1, ensure_ascii=False) + "\n"
+def runs(workdir: str) -> list[RunStatus]:
+    """Every run of the workdir, with who holds it."""
+    return read_status(workdir, holder_of)
 
 
-def as_text(runs: Sequence[RunStatus]) -> str:
-    """A line a run, its reason below it, and a count of every state."""
-    table = [HEADINGS, *(cells(run) for run in runs)]
-    widths = [max(len(line[i]) for line in table) for i in range(len(HEADINGS))]
-    lines = [_line(HEADINGS, widths)]
-    for run, line in zip(runs, table[1:], strict=True):
-        lines.append(_line(line, widths))
-        if run.reason:
-            lines += textwrap.wrap(
-                run.reason,
-                100,
-                initial_indent="    ",
-                subsequent_indent="    ",
-                break_long_words=False,
-            )
-    states = [run.state for run in runs]
-    counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
-    return "\n".join([*lines, "", f"{len(runs)} runs: {counts}"]) + "\n"
+def holder_of(folder: Path) -> str | None:
+    """The process that holds a run, unless it is known to have ended."""
+    holder = claims.current(folder)
+    if holder is None or holder.released or holder.gone:
+        return None
+    return str(holder)
 
 
-def cells(run: RunStatus) -> tuple[str, ...]:
-    """A run under ``HEADINGS``; what is not known stays blank."""
-    step = f"{run.step}/{run.steps}" if run.step is not None else f"-/{run.steps}"
-    speed = "" if run.steps_per_second is None else f"{run.steps_per_second:.3g}"
-    tokens = "" if run.tokens_per_second is None else f"{run.tokens_per_second:,.0f}"
-    spent = "" if run.seconds is None else duration(run.seconds)
-    left = "" if run.seconds_left is None else duration(run.seconds_left)
-    return run.row, str(run.seed), run.state, step, speed, tokens, spent, left
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cell.ljust(width) if heading in LEFT_ALIGNED else cell.rjust(width)
-        for cell, width, heading in zip(cells, widths, HEADINGS, strict=True)
-    ]
-    return "  ".join(padded).rstrip()
+def _check_watch(format: str) -> None:
+    if format != "text":
+        raise command.UsageError(
+            f"--watch shows text, not {format}; leave one of the two out"
+        )
+    if not sys.stdout.isatty():
+        raise command.UsageError(
+            "--watch needs a terminal, and the output goes elsewhere; leave it out, "
+            "and ask again when you want to know"
+        )
 
 
 COMMAND = command.Command(
     name="status",
-    summary="The state, step, speed and time left of every run.",
+    summary="The state, step, loss, speed, time left and last sign of life of every "
+    "run; why it failed, with the last lines of its log, and which process holds it.",
     examples=(
         "python -m experiments.status --workdir=runs/table3",
+        "python -m experiments.status --workdir=runs/table3 --watch",
         "python -m experiments.status --workdir=runs/table3 --format=json",
     ),
     define=define,

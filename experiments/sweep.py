@@ -1,12 +1,13 @@
 """``python -m experiments.sweep``: run or resume a sweep, then print its table."""
 
+import os
 import sys
 from pathlib import Path
 
 from absl import flags
 
 from experiments import command, shared_flags, sweep_runs, tables
-from transformer_ablation.sweep import runs
+from transformer_ablation.sweep import devices, runs
 from transformer_ablation.sweep.file import SweepFile
 
 
@@ -15,7 +16,11 @@ def define(values: flags.FlagValues) -> None:
     shared_flags.define_workdir(values, "folder the sweep lives in; needed")
     shared_flags.define_runs(values)
     flags.DEFINE_string("launcher", "local", "where runs run: local", values)
-    flags.DEFINE_integer("jobs", 1, "runs at a time: 1", flag_values=values)
+    shared_flags.define_jobs(values)
+    text = "run only those that failed, of all seeds unless --seeds names some"
+    flags.DEFINE_enum("rerun", None, ["failed"], text, flag_values=values)
+    text = "give rows whose config has changed new runs beside the old, as ROW.2"
+    flags.DEFINE_bool("beside", False, text, flag_values=values)
     shared_flags.define_cache(values)
 
 
@@ -23,8 +28,14 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     """Check everything, run what is missing, print the table."""
     _check_options(options)
     workdir, cache = Path(options.workdir), shared_flags.cache_folder(options)
-    seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
-    _, outcome = sweep_runs.complete(workdir, sweep_file, options.rows, seeds, cache)
+    seeds = None
+    if options.seeds is not None:
+        seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
+    request = sweep_runs.Request(
+        options.rows, seeds, options.rerun == "failed", options.beside
+    )
+    shares = devices.shares(options.jobs, options.devices_per_run, os.environ)
+    _, outcome = sweep_runs.complete(workdir, sweep_file, request, cache, shares)
     tables.print_table(workdir)
     if not outcome.complete:
         print(outcome.message(), file=sys.stderr)
@@ -42,8 +53,6 @@ def _check_options(options: flags.FlagValues) -> None:
         raise command.UsageError(
             f"--launcher={options.launcher}: not available yet; only local is"
         )
-    if options.jobs != 1:
-        raise command.UsageError(f"--jobs={options.jobs}: not available yet; only 1 is")
 
 
 COMMAND = command.Command(
@@ -55,7 +64,9 @@ COMMAND = command.Command(
         "python -m experiments.sweep --config=configs/table3.py:multi30k "
         "--config.data.directory=DIR --workdir=runs/m30k --rows=base,A_h1",
         "python -m experiments.sweep --config=configs/table3.py --workdir=runs/five "
-        "--seeds=0,1,2,3,4",
+        "--seeds=0,1,2,3,4 --jobs=2",
+        "python -m experiments.sweep --config=configs/table3.py --workdir=runs/five "
+        "--rerun=failed",
     ),
     define=define,
     body=body,

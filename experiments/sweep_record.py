@@ -26,6 +26,18 @@ def write(
     seeds: Sequence[int],
 ) -> None:
     """``sweep.json``; rows and seeds run there earlier stay in it."""
+    sweep = merged(previous, sweep_file, expanded, seeds)
+    if sweep is not None:
+        record.write_sweep(workdir, sweep)
+
+
+def merged(
+    previous: Mapping[str, Any] | None,
+    sweep_file: SweepFile,
+    expanded: Sequence[ExpandedRow],
+    seeds: Sequence[int],
+) -> dict[str, Any] | None:
+    """What ``sweep.json`` is to hold, or None where it holds that already."""
     earlier = {} if previous is None else {r["name"]: r for r in previous["rows"]}
     found = {
         item.row.name: {
@@ -47,8 +59,7 @@ def write(
         "seeds": sorted({*seeds, *(previous["seeds"] if previous else ())}),
         "packages": packages(),
     }
-    if sweep != previous:
-        record.write_sweep(workdir, sweep)
+    return None if sweep == previous else sweep
 
 
 def _seeds(previous: Mapping[str, Any] | None, row: Mapping[str, Any] | None) -> list:

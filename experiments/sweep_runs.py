@@ -1,79 +1,100 @@
 """What a sweep does: check everything, run what is missing."""
 
-import sys
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import sweep_data, sweep_record
+from experiments import sweep_data, sweep_launch, sweep_record
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import read_record, read_records, read_sweep
-from transformer_ablation.sweep import local, rows, runs
+from transformer_ablation.sweep import beside, claims, rows, runs
+from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.file import SweepFile
-from transformer_ablation.sweep.progress import Reporter
+from transformer_ablation.sweep.outcome import Outcome
+
+# Folder of the claims of those who change sweep.json.
+CLAIMS = "sweep.claims"
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Which runs are asked for; None for ``rows`` are all, for ``seeds`` base's own.
+
+    ``failed`` leaves only runs that failed; ``beside`` gives rows whose config has
+    changed a name and runs of their own.
+    """
+
+    rows: Sequence[str] | None = None
+    seeds: Sequence[int] | None = None
+    failed: bool = False
+    beside: bool = False
 
 
 def complete(
     workdir: Path,
     sweep_file: SweepFile,
-    names: Sequence[str] | None,
-    seeds: Sequence[int],
+    request: Request,
     cache: Path,
-) -> tuple[list[runs.Run], local.Outcome]:
-    """Check everything, then run what is missing of some rows (None: all) and seeds.
+    shares: Sequence[Share] = (Share(),),
+) -> tuple[list[runs.Run], Outcome]:
+    """Check everything, then run what is missing of what is asked for.
 
-    Nothing is written to the workdir before all has been checked: a request that is
-    refused leaves it as it was.
+    Other launchers may be at work in the same workdir; ``shares`` are the devices of
+    each worker of this one. Nothing is written to the workdir before all has been
+    checked: a request that is refused leaves it as it was.
     """
+    expanded = rows.expand(sweep_file.base, rows.select(sweep_file.rows, request.rows))
+    if request.beside and (sweep := read_sweep(workdir)) is not None:
+        expanded = beside.beside(expanded, sweep_file.base, sweep)
+        sweep_file = dataclasses.replace(sweep_file, base=beside.stored_base(sweep))
     base = sweep_file.base
-    expanded = rows.expand(base, rows.select(sweep_file.rows, names))
-    check_workdir(workdir, base)
+    previous = check_workdir(workdir, base)
     identify = sweep_data.identifier(expanded, cache, read_records(workdir))
+    seeds = request.seeds or (base.train.seed,)
+    if request.failed and not request.seeds and previous is not None:
+        seeds = previous["seeds"]
     todo = runs.make_runs(expanded, seeds, workdir, identify)
+    if request.failed:
+        todo = [run for run in todo if _has_failed(run)]
     done = runs.finals(todo, read_record)
     sweep_data.check((run for run in todo if run.name not in done), cache)
-    with local.locked(workdir):
-        previous = check_workdir(workdir, base)
-        runs.check_folders(todo, read_record)
-        sweep_record.write(workdir, previous, sweep_file, expanded, seeds)
-        return todo, _launch(todo, cache)
+    runs.check_folders(todo, read_record)
+    asked = (sweep_file, expanded, seeds)
+    if not request.failed and sweep_record.merged(previous, *asked) is not None:
+        with claims.alone(workdir / CLAIMS):
+            sweep_record.write(workdir, check_workdir(workdir, base), *asked)
+    return todo, sweep_launch.launch(todo, cache, shares)
+
+
+def _has_failed(run: runs.Run) -> bool:
+    record = read_record(run.directory)
+    return record is not None and record["status"] == "failed"
 
 
 def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     """``sweep.json`` of the workdir, where it is of this base and all records whole.
 
-    One without any record was left by a sweep that ran nothing; it counts as none.
+    One of another base that has no record, and of which nothing runs, counts as none:
+    it was left by a sweep that ran nothing.
 
     Raises:
-      SweepError: it is of another base.
+      SweepError: it is of another base, or the workdir is a file.
       RecordError: a file there cannot be read.
     """
+    if workdir.exists() and not workdir.is_dir():
+        raise runs.SweepError(f"{workdir}: is a file; name a folder with --workdir")
     previous = read_sweep(workdir)
-    if not read_records(workdir):
+    begun = bool(read_records(workdir)) or _anything_claimed(workdir)
+    try:
+        runs.check_base(workdir, previous, base)
+    except runs.SweepError:
+        if begun:
+            raise
         return None
-    runs.check_base(workdir, previous, base)
     return previous
 
 
-def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
-    """Run what has no result; JAX is loaded only if there is something."""
-    states = runs.finals(todo, read_record)
-    if len(states) == len(todo):
-        outcome = local.Outcome(states, {}, False)
-        ended = "finished"
-        if outcome.diverged:
-            ended = f"finished, or diverged ({outcome.diverged} of {len(todo)})"
-        print(f"nothing to do: every run is {ended}", file=sys.stderr)
-        return outcome
-    from experiments.run import run_one_factory
-    from transformer_ablation.model.accounting import step_flops
-
-    reporter = Reporter(lambda run: run.config.train.steps * step_flops(run.config))
-    with reporter:
-        return local.launch(
-            todo,
-            run_one_factory(cache),
-            read_record=read_record,
-            mark_stopped=sweep_record.mark_stopped,
-            reporter=reporter,
-        )
+def _anything_claimed(workdir: Path) -> bool:
+    holders = map(claims.current, workdir.glob("runs/*/seed*"))
+    return any(h and not h.released and not h.gone for h in holders)

@@ -55,10 +55,12 @@ def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, s
         )
         record = read_record(runs.folder(workdir, options.row, seed))
         profiling.check(options.profile, row.config, record)
-    cache = shared_flags.cache_folder(options)
     with profiling.asked(options.profile):
         (run,), outcome = sweep_runs.complete(
-            workdir, sweep_file, [options.row], [seed], cache
+            workdir,
+            sweep_file,
+            sweep_runs.Request([options.row], [seed]),
+            shared_flags.cache_folder(options),
         )
     return run.directory, "" if outcome.complete else outcome.message()
 

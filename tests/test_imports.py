@@ -13,13 +13,15 @@ PACKAGES = {
     "config": set(),
     "vocabulary": set(),
     "parallel": set(),
+    # Records and claims both say which process wrote them, and ask whether it lives.
+    "process": set(),
     "data": {"config", "vocabulary"},
     "model": {"config"},
     "decode": {"config", "vocabulary"},
     "train": {"config", "model", "parallel"},
     "evaluate": {"config", "data", "decode", "model", "parallel", "vocabulary"},
-    "sweep": {"config"},
-    "report": {"config"},
+    "sweep": {"config", "process"},
+    "report": {"config", "process"},
     "export": {"config", "vocabulary"},
     "benchmark": {
         "config",

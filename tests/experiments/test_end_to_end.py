@@ -8,11 +8,13 @@ import pytest
 from experiments import command, prepare, sweep
 from tests.experiments import tiny_sweeps as tiny
 from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import devices
 
-# Put in front of the command in a child process: says where a run starts, and
-# gives the process a signal once ROW has logged update 61, 11 after a checkpoint.
-SIGNAL = """
-import os, signal, sys, time
+# What a worker does first in a child process: it notes where a run starts, and
+# signals its launcher once ROW has logged update 61, 11 after a checkpoint.
+WORKER = """
+import os, signal, time
+from experiments import sweep_worker
 from transformer_ablation.data import batches
 from transformer_ablation.report import metrics
 
@@ -20,7 +22,8 @@ iterate, write = batches.TrainBatches.iterate, metrics.MetricWriter.write
 
 
 def iterating(self, start, *rest):
-    print(f"<from {start}>", file=sys.stderr)
+    with open(os.environ["STARTS"], "a") as file:
+        file.write(f"{start}\\n")
     return iterate(self, start, *rest)
 
 
@@ -30,10 +33,21 @@ def writing(self, step, values, seconds):
     if (run.parent.name, step) == ("ROW", 61) and "train/loss" in values:
         while not (run / "checkpoints" / "50").exists():
             time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGNAL)
+        os.kill(os.getppid(), signal.SIGNAL)
+        if signal.SIGNAL == signal.SIGKILL:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(2)  # the launcher has told this worker
 
 
 batches.TrainBatches.iterate, metrics.MetricWriter.write = iterating, writing
+sweep_worker.main()
+"""
+LAUNCHER = """
+import os, sys
+from experiments import sweep_launch
+
+os.environ["STARTS"] = STARTS
+sweep_launch.WORKER = (sys.executable, "-c", WORKER)
 """
 
 
@@ -56,13 +70,18 @@ def interrupted(folder):
     given = tiny.arguments(folder, workdir, f"--rows={','.join(tiny.ROWS)}")
 
     def go(row="", number="SIGTERM"):
-        before = SIGNAL.replace("ROW", row).replace("signal.SIGNAL", f"signal.{number}")
+        worker = WORKER.replace("ROW", row)
+        worker = worker.replace("signal.SIGNAL", f"signal.{number}")
+        starts = folder / "starts"
+        starts.write_text("")
+        before = LAUNCHER.replace("WORKER)", f"{worker!r})")
+        before = before.replace("= STARTS", f"= {str(starts)!r}")
         done = tiny.process("sweep", given, before=before)
         runs = {row: workdir / "runs" / row / "seed0" for row in tiny.ROWS}
         return {
             "code": done.returncode,
             "text": done.stderr.decode(),
-            "starts": done.stderr.decode().split("<from ")[1:],
+            "starts": starts.read_text().split(),
             "records": {row: read_record(run) for row, run in runs.items()},
             "stamps": {r: tiny.stamps(d) for r, d in runs.items() if d.exists()},
             "saved": {row: tiny.saved_steps(run) for row, run in runs.items()},
@@ -96,8 +115,8 @@ def test_killed_sweep_was_in_the_middle_of_a_row(interrupted):
 
 def test_killed_row_goes_on_from_its_checkpoint(interrupted):
     _, (killed, stopped, _) = interrupted
-    assert [start[:3] for start in killed["starts"]] == ["0>\n", "0>\n"]
-    assert [s.partition(">")[0] for s in stopped["starts"]] == ["50", "0"]
+    assert killed["starts"] == ["0", "0"]
+    assert stopped["starts"] == ["50", "0"]
     assert stopped["records"]["smooth"]["status"] == "finished"
 
 
@@ -115,7 +134,7 @@ def test_stopped_row_goes_on_from_where_it_was_stopped(interrupted):
     _, (_, stopped, last) = interrupted
     where = stopped["records"]["narrow"]["step"]
     assert last["code"] == 0
-    assert [s.partition(">")[0] for s in last["starts"]] == [str(where)]
+    assert last["starts"] == [str(where)]
 
 
 def test_finished_rows_are_not_touched_again(interrupted):
@@ -280,3 +299,31 @@ def test_refused_request_is_one_message_and_makes_no_folder(
     assert command.run(sweep.COMMAND, [*given, argument]) == 2
     out, error = capsys.readouterr()
     assert out == "" and error.startswith(message) and not workdir.exists()
+
+
+def test_run_beside_another_is_the_run_alone(folder, straight, tmp_path):
+    """With a core each, bit for bit; on two cores sums are rounded otherwise."""
+    if len(devices.cores()) < 2:
+        pytest.skip("two workers need two cores")
+    two, one = tmp_path / "two", tmp_path / "one"
+    for workdir, more in (
+        (two, ["--rows=base,smooth", "--jobs=2"]),
+        (one, ["--rows=base", "--devices_per_run=1"]),
+    ):
+        done = tiny.process("sweep", tiny.arguments(folder, workdir, *more))
+        assert done.returncode == 0, done.stderr.decode()
+    runs = [w / "runs/base/seed0" for w in (two, one, straight)]
+    beside, alone, wide = map(read_record, runs)
+    assert tiny.checkpoint(runs[0]) == tiny.checkpoint(runs[1])
+    assert beside["scores"] == alone["scores"]
+    first = {(s, "train/loss") for s in range(1, 6)}
+    ours, theirs = tiny.values(runs[0]), tiny.values(runs[2])
+    for key in first:
+        assert ours[key] == pytest.approx(theirs[key], rel=1e-4)
+    # The record says what the run had, and which command a user gave.
+    assert beside["device"]["count"] == 1 and beside["identity"] == wide["identity"]
+    assert beside["command"][1:3] == ["-m", "experiments.sweep"]
+    assert beside["command"][-1] == "--jobs=2"
+    other = read_record(two / "runs/smooth/seed0")
+    assert other["process"]["pid"] != beside["process"]["pid"]
+    assert f"process {beside['process']['pid']} on" in (runs[0] / "log.txt").read_text()

@@ -85,7 +85,7 @@ def test_refused_request_leaves_the_record(run, workdir, argument, said):
 
 
 def test_run_that_still_goes_on_is_refused(run, workdir):
-    from transformer_ablation.report.record import this_process
+    from transformer_ablation.process import this_process
 
     directory = workdir / "runs/base/seed0"
     update_record(directory, status="running", process=this_process())

@@ -4,16 +4,22 @@ import json
 import shutil
 import subprocess
 import sys
-import types
 
 import pytest
 
-from experiments import command, sweep
+from experiments import command, sweep, sweep_launch, sweep_runs
+from experiments.sweep_record import mark_stopped
+from tests.sweep.thread_worker import ThreadWorker
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
 from transformer_ablation.data import corpus, tokens
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
-from transformer_ablation.report.record import new_record, new_score, write_record
+from transformer_ablation.report.record import (
+    new_record,
+    new_score,
+    read_record,
+    write_record,
+)
 from transformer_ablation.vocabulary import VocabularyError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -49,8 +55,11 @@ class Training:
     def __init__(self):
         self.ran, self.failing = [], set()
 
-    def run_one_factory(self, cache):
-        return self.run_one
+    def starter(self, cache):
+        def start(share, hear):
+            return ThreadWorker(self.run_one, hear, read_record, mark_stopped)
+
+        return start
 
     def run_one(self, run, stop, progress):
         self.ran.append(run.name)
@@ -84,8 +93,7 @@ class Training:
 def training(repository, monkeypatch):
     """The stand-in, with a corpus that is prepared already."""
     training = Training()
-    module = types.SimpleNamespace(run_one_factory=training.run_one_factory)
-    monkeypatch.setitem(sys.modules, "experiments.run", module)
+    monkeypatch.setattr(sweep_launch, "worker_starter", training.starter)
     monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: MANIFEST)
     monkeypatch.setattr(tokens, "prepare", lambda data, cache: PREPARED)
     monkeypatch.chdir(repository)
@@ -295,3 +303,64 @@ def test_seeds_of_one_row_are_not_asked_of_the_others(run, tmp_path):
     kept = json.loads((tmp_path / "w" / "sweep.json").read_text())
     seeds = {row["name"]: row["seeds"] for row in kept["rows"]}
     assert seeds == {"base": [0], "A_h1": [0, 1]}
+
+
+def test_only_failed_runs_are_run_again_on_request(run, training, tmp_path):
+    training.failing.add("A_h1")
+    run("--rows=base,A_h1", "--seeds=0,1")
+    shutil.rmtree(tmp_path / "w/runs/base/seed1")  # pending, and not asked for
+    training.failing.clear()
+    training.ran.clear()
+    code, _, _ = run("--rerun=failed")
+    assert (code, training.ran) == (0, ["A_h1 seed 0", "A_h1 seed 1"])
+    kept = json.loads((tmp_path / "w" / "sweep.json").read_text())
+    assert [row["name"] for row in kept["rows"]] == ["base", "A_h1"]
+    training.ran.clear()
+    code, _, error = run("--rerun=failed")
+    assert (code, training.ran) == (0, [])
+    assert error.endswith("nothing to do: no run has failed\n")
+
+
+def test_changed_base_gets_rows_beside_the_old_ones(run, training, tmp_path):
+    run("--rows=base,A_h1")
+    files = (tmp_path / "w/runs").rglob("*")
+    before = {p: p.stat().st_mtime_ns for p in files if p.is_file()}
+    training.ran.clear()
+    changed = ("--config.model.d_ff=96", "--beside")
+    assert run("--rows=base,C_N2", *changed)[0] == 0
+    # C_N2 was not there, but of this base it is no C_N2 of that workdir's.
+    assert training.ran == ["base.2 seed 0", "C_N2.2 seed 0"]
+    kept = json.loads((tmp_path / "w" / "sweep.json").read_text())
+    assert [r["name"] for r in kept["rows"]] == ["base", "A_h1", "base.2", "C_N2.2"]
+    rows = {row["name"]: row for row in kept["rows"]}
+    assert rows["base.2"]["changes"] == {"model.d_ff": 96}
+    assert set(rows["C_N2.2"]["changes"]) == {"model.num_layers", "model.d_ff"}
+    assert kept["config"]["model"]["d_ff"] != 96
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    # The same request again is the same runs; another change is another one.
+    training.ran.clear()
+    code, out, _ = run("--rows=base,C_N2", *changed)
+    assert (code, training.ran) == (0, []) and "base.2" in out
+    run("--rows=base", "--config.model.d_ff=80", "--beside")
+    assert training.ran == ["base.3 seed 0"]
+    # Unchanged rows keep their names.
+    assert run("--rows=base,A_h1", "--beside")[0] == 0
+    assert training.ran == ["base.3 seed 0"]
+
+
+def test_two_launchers_lose_no_row_of_the_other(run, tmp_path, monkeypatch):
+    """Another one adds its row after this one has read sweep.json."""
+    run("--rows=base")
+    path = tmp_path / "w" / "sweep.json"
+    check, other = sweep_runs.sweep_data.check, []
+
+    def meanwhile(todo, cache):
+        check(todo, cache)
+        kept = json.loads(path.read_text())
+        other.append({**kept["rows"][0], "name": "other"})
+        path.write_text(json.dumps({**kept, "rows": [*kept["rows"], *other]}))
+
+    monkeypatch.setattr(sweep_runs.sweep_data, "check", meanwhile)
+    run("--rows=A_h1")
+    names = [row["name"] for row in json.loads(path.read_text())["rows"]]
+    assert sorted(names) == ["A_h1", "base", "other"]

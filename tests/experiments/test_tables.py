@@ -1,14 +1,17 @@
 """``tables`` and ``status`` on workdirs written by hand."""
 
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
+from rich.console import Console
 
-from experiments import command, status, tables
+from experiments import command, status, status_text, tables
 from tests.report import written_sweeps as written
 from transformer_ablation.report.record import (
     run_directory,
@@ -16,6 +19,7 @@ from transformer_ablation.report.record import (
     write_record,
     write_sweep,
 )
+from transformer_ablation.sweep import claims
 
 
 @pytest.fixture
@@ -276,3 +280,75 @@ def test_output_that_cannot_be_written_is_one_message(workdir):
         )
     assert done.returncode == 1
     assert done.stderr.startswith("cannot write the output: no space left")
+
+
+def seen(workdir, row, seconds):
+    """As if a run had last written something so long ago."""
+    for path in run_directory(workdir, row, 0).iterdir():
+        then = time.time() - seconds
+        os.utime(path, (then, then))
+
+
+def test_status_of_a_silent_run_is_stale(workdir, capsys):
+    """Its process is there, or on another machine, but has written nothing."""
+    running(workdir, os.getpid())
+    metrics(workdir, "C_N2", [(300, "train/loss", 4.125, 110.0)])
+    seen(workdir, "C_N2", 200)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert row["state"] == "running" and 200 <= row["sign_seconds"] < 260
+    seen(workdir, "C_N2", 720)
+    row = status_rows(workdir, capsys)["C_N2"]
+    assert (row["state"], row["step"], row["loss"]) == ("stale", 300, 4.125)
+    assert row["seconds_left"] is None
+    assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
+    line = capsys.readouterr().out.splitlines()[-3]
+    assert line.split()[:5] == ["C_N2", "0", "stale", "300/100000", "4.125"]
+    assert line.endswith("12 min ago")
+
+
+def test_status_tells_who_holds_a_run(workdir, capsys):
+    folder = run_directory(workdir, "C_N2", 0)
+    claim = claims.acquire(folder, 0)
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
+    assert status_rows(workdir, capsys)["C_N2"]["held_by"] == holder
+    assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
+    assert f"    held by {holder}\n" in capsys.readouterr().out
+    claim.release(final=False)
+    assert status_rows(workdir, capsys)["C_N2"]["held_by"] is None
+
+
+def test_status_shows_the_last_lines_of_a_failed_run_s_log(workdir, capsys):
+    log = run_directory(workdir, "A_h1", 0) / "log.txt"
+    log.write_text("".join(f"line {i}\n" for i in range(9)) + "\x1b[2Jend\n\n")
+    assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    where = out.index("    no memory")
+    shown = [f"    | line {i}" for i in range(5, 9)] + ["    |  [2Jend"]
+    assert out[where + 1 : where + 6] == shown
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [([], "--watch needs a terminal"), (["--format=json"], "--watch shows text")],
+)
+def test_watch_without_a_terminal_is_refused(workdir, capsys, more, message):
+    assert command.run(status.COMMAND, [f"--workdir={workdir}", "--watch", *more]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.startswith(message)
+
+
+def test_watch_shows_what_changes_until_ctrl_c(monkeypatch):
+    texts, slept = iter(["first\n", "second\n", "third\n"]), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) > 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=40)
+    status_text.watch(lambda: next(texts), 2.0, console)
+    text = stream.getvalue()
+    assert text.index("first") < text.index("second") < text.index("third")
+    assert slept == [2.0] * 3

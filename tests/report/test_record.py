@@ -1,5 +1,6 @@
 """Records: written whole, strict JSON, faults named with their file."""
 
+import errno
 import json
 import os
 import socket
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from tests.report import written_sweeps as written
+from transformer_ablation.process import this_process
 from transformer_ablation.report import json_file
 from transformer_ablation.report.record import (
     RecordError,
@@ -20,7 +22,6 @@ from transformer_ablation.report.record import (
     read_records,
     read_sweep,
     run_directory,
-    this_process,
     update_record,
     write_record,
     write_sweep,
@@ -304,3 +305,12 @@ def test_sweep_whose_config_lacks_a_section_is_refused(tmp_path):
     (tmp_path / "sweep.json").write_text(json.dumps({**sweep, "config": {}}))
     with pytest.raises(RecordError, match="sweep.json: config lacks model"):
         read_sweep(tmp_path)
+
+
+def test_file_system_without_locks_ends_no_run(tmp_path, monkeypatch):
+    def flock(file, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(json_file.fcntl, "flock", flock)
+    write_record(tmp_path, fresh())
+    assert update_record(tmp_path, step=5)["step"] == 5

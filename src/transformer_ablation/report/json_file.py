@@ -1,6 +1,7 @@
 """Plain data in files: strict JSON, written whole or not at all."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import math
@@ -41,9 +42,17 @@ def write_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Held by one process at a time, from reading a file until it is written again."""
+    """Held by one process at a time, from reading a file until it is written again.
+
+    On a file system without locks, as NFS may be, nothing is held: a run in training is
+    kept to one process by its claim, so only two that score one run could meet.
+    """
     with path.with_name(f"{path.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                raise
         yield
 
 

@@ -5,7 +5,6 @@ in JSON: they are stored as null and ``reason`` names them.
 """
 
 import difflib
-import os
 import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_ablation.config import SECTIONS
+from transformer_ablation.process import is_gone, this_process
 from transformer_ablation.report.json_file import (
     RecordError,
     finite,
@@ -115,21 +115,6 @@ def new_score(
         "signature": signature,
         "unfinished": unfinished,
     }
-
-
-def this_process() -> dict[str, Any]:
-    """The machine's name, the process number, and when the process started."""
-    pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "started": _started(pid)}
-
-
-def _started(pid: int) -> str | None:
-    """Start of a process in the kernel's own clock; None where that cannot be read."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()[19]
 
 
 def write_record(directory: str | Path, record: Mapping[str, Any]) -> None:
@@ -258,16 +243,7 @@ def live_status(record: Mapping[str, Any]) -> str:
     process = record["process"] or {}
     if record["status"] != "running" or process.get("host") != socket.gethostname():
         return record["status"]
-    try:
-        os.kill(process["pid"], 0)
-    except ProcessLookupError:
-        return "interrupted"
-    except PermissionError:
-        pass  # alive, another user's
-    started = process.get("started")
-    if started is not None and started != _started(process["pid"]):
-        return "interrupted"  # the number has been given to another process
-    return "running"
+    return "interrupted" if is_gone(process) else "running"
 
 
 def _check_record(path: Path, record: Any) -> None:

@@ -5,13 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_ablation.config import Config, ConfigError, differences, replace
+from transformer_ablation.config import (
+    Config,
+    ConfigError,
+    differences,
+    replace,
+    to_mapping,
+)
 from transformer_ablation.config import from_mapping as config_from
 from transformer_ablation.sweep.rows import ExpandedRow
 
 # States after which a run with the same identity is never run again: training is
 # deterministic, so a run that diverged would diverge again.
 FINAL = ("finished", "diverged")
+
+ADVICE = "use another --workdir, or have new runs beside those with sweep --beside"
 
 ReadRecord = Callable[[Path], Mapping[str, Any] | None]
 
@@ -112,7 +120,8 @@ def check_folders(runs: Sequence[Run], read_record: ReadRecord) -> None:
             reason = _why_different(record, run)
             problems.append(f"{run.directory}: holds another run: {reason}")
     if problems:
-        raise SweepError("\n".join([*problems, "use another --workdir, or move these"]))
+        advice = f"{ADVICE}, or move these"
+        raise SweepError("\n".join([*problems, advice]))
 
 
 def _why_different(record: Mapping[str, Any], run: Run) -> str:
@@ -140,14 +149,13 @@ def check_base(workdir: Path, previous: Mapping[str, Any] | None, base: Config) 
     """
     if previous is None:
         return
-    advice = "use another --workdir"
     try:
         found = describe(config_from(previous["config"]), base, ("train.seed",))
     except (ConfigError, KeyError, TypeError):
         message = "holds a sweep of another version of this program"
-        raise SweepError(f"{workdir}: {message}; {advice}") from None
+        raise SweepError(f"{workdir}: {message}; {ADVICE}") from None
     if found:
-        raise SweepError(f"{workdir}: holds another sweep: {found}; {advice}")
+        raise SweepError(f"{workdir}: holds another sweep: {found}; {ADVICE}")
 
 
 def describe(before: Config, now: Config, ignored: tuple[str, ...] = ()) -> str:
@@ -159,3 +167,15 @@ def describe(before: Config, now: Config, ignored: tuple[str, ...] = ()) -> str:
         for path, (old, new) in found.items()
         if path not in skipped
     )
+
+
+def run_to_mapping(run: Run) -> dict[str, Any]:
+    """The run as plain values, for another process."""
+    config, directory = to_mapping(run.config), str(run.directory)
+    return {**vars(run), "config": config, "directory": directory}
+
+
+def run_from_mapping(mapping: Mapping[str, Any]) -> Run:
+    """The run that ``run_to_mapping`` said."""
+    config, directory = config_from(mapping["config"]), Path(mapping["directory"])
+    return Run(**{**mapping, "config": config, "directory": directory})

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from experiments.run_record import commit_of
+from experiments.origin import commit_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
 

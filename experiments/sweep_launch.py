@@ -1,0 +1,60 @@
+"""The local launcher of a sweep: workers on this machine."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments import origin, sweep_record
+from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import pool, runs
+from transformer_ablation.sweep.devices import Share
+from transformer_ablation.sweep.outcome import Outcome
+from transformer_ablation.sweep.progress import Reporter
+from transformer_ablation.sweep.protocols import StartWorker
+from transformer_ablation.sweep.worker_process import Hear, WorkerProcess
+
+WORKER = (sys.executable, "-m", "experiments.sweep_worker")
+
+
+def launch(todo: list[runs.Run], cache: Path, shares: Sequence[Share]) -> Outcome:
+    """Run what has no result; without anything to run, no worker is started."""
+    states = runs.finals(todo, read_record)
+    if len(states) == len(todo):
+        outcome = Outcome(states, {}, False)
+        ended = "every run is finished" if todo else "no run has failed"
+        if outcome.diverged:
+            ended += f", or diverged ({outcome.diverged} of {len(todo)})"
+        print(f"nothing to do: {ended}", file=sys.stderr)
+        return outcome
+    with Reporter(cost, jobs=len(shares)) as reporter:
+        return pool.launch(
+            todo,
+            worker_starter(cache),
+            shares=shares,
+            read_record=read_record,
+            mark_stopped=sweep_record.mark_stopped,
+            reporter=reporter,
+            cost=cost,
+        )
+
+
+def cost(run: runs.Run) -> float:
+    """The operations of a run's training."""
+    from transformer_ablation.model.accounting import step_flops
+
+    return run.config.train.steps * step_flops(run.config)
+
+
+def worker_starter(cache: Path) -> StartWorker:
+    """``start(share, hear)``: a worker in a process of its own."""
+    root = str(Path(__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    environment = {**origin.environment(), "PYTHONPATH": path}
+    settings: dict[str, Any] = {"cache": str(cache)}
+
+    def start(share: Share, hear: Hear) -> WorkerProcess:
+        return WorkerProcess(WORKER, environment, settings, share, hear)
+
+    return start

@@ -1,0 +1,121 @@
+"""The devices of this machine, shared out among workers; JAX is not asked."""
+
+import dataclasses
+import importlib.util
+import os
+import pkgutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from transformer_ablation.sweep.runs import SweepError
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What one worker may use: cores to be bound to, and variables; all for neither."""
+
+    cores: tuple[int, ...] | None = None
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def shares(
+    jobs: int, per_run: int | None, environment: Mapping[str, str]
+) -> list[Share]:
+    """A share a worker, of ``per_run`` devices each, by default as many as come out.
+
+    GPUs where JAX would use them, else cores of the CPU.
+
+    Raises:
+      SweepError: more is asked for than there is, with what there is.
+    """
+    if jobs == 1 and per_run is None:
+        return [Share()]
+    kind = accelerator(environment)
+    if kind == "gpu":
+        names, what = gpus(environment), "GPU"
+    elif kind == "cpu":
+        names, what = [str(core) for core in cores()], "CPU core"
+    else:
+        raise SweepError(
+            f"--jobs and --devices_per_run: devices of the kind {kind} cannot be "
+            "shared out among processes; leave both out"
+        )
+    each = per_run or max(1, len(names) // jobs)
+    if jobs * each > len(names):
+        raise SweepError(
+            f"--jobs={jobs}: {jobs} runs at a time with {_count(each, what)} each need "
+            f"{_count(jobs * each, what)}; there {_are(len(names))} "
+            f"{_count(len(names), what)} here"
+        )
+    parts = [names[i * each : (i + 1) * each] for i in range(jobs)]
+    if kind == "gpu":
+        return [Share(None, {VISIBLE: ",".join(part)}) for part in parts]
+    return [Share(tuple(map(int, part))) for part in parts]
+
+
+def accelerator(environment: Mapping[str, str]) -> str:
+    """``gpu``, ``cpu``, or the name of the plugin of JAX for another device."""
+    asked = environment.get("JAX_PLATFORMS", "").partition(",")[0].strip()
+    if asked:
+        return {"cuda": "gpu"}.get(asked, asked)
+    plugins = _plugins()
+    if any(name.startswith("xla_cuda") for name in plugins):
+        return "gpu" if gpus(environment) else "cpu"
+    if importlib.util.find_spec("libtpu") is not None:
+        return "tpu"
+    return plugins[0] if plugins else "cpu"
+
+
+def _plugins() -> list[str]:
+    """Of JAX, by the packages that its namespace for them holds."""
+    spec = importlib.util.find_spec("jax_plugins")
+    places = spec.submodule_search_locations if spec else None
+    return sorted(module.name for module in pkgutil.iter_modules(places or []))
+
+
+def gpus(environment: Mapping[str, str]) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES names, else the numbers that nvidia-smi lists."""
+    named = environment.get(VISIBLE)
+    if named is not None:
+        names = [name.strip() for name in named.split(",")]
+        # CUDA looks no further than the first that it does not know.
+        end = next((i for i, name in enumerate(names) if name in ("", "-1")), None)
+        return names[:end]
+    try:
+        command = ["nvidia-smi", "--list-gpus"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = [line for line in done.stdout.splitlines() if line.startswith("GPU ")]
+    return [str(number) for number in range(len(lines))] if not done.returncode else []
+
+
+def cores() -> list[int]:
+    """Cores of this process; the threads of one physical core stand together."""
+    if hasattr(os, "sched_getaffinity"):
+        found = os.sched_getaffinity(0)
+    else:
+        found = set(range(os.cpu_count() or 1))
+    return sorted(found, key=_place)
+
+
+def _place(core: int) -> tuple[int, int, int]:
+    """Package and physical core of a core, then its own number."""
+    folder = TOPOLOGY / f"cpu{core}" / "topology"
+    try:
+        package = int((folder / "physical_package_id").read_text())
+        return package, int((folder / "core_id").read_text()), core
+    except (OSError, ValueError):
+        return 0, core, core
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
