@@ -1,7 +1,6 @@
 """One run from data to record: what a worker of a sweep does for each row."""
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from experiments import run_hooks, run_record, run_scores
 from experiments.building import build_model, train_batches
 from experiments.run_meter import Meter
 from experiments.scoring import Scored
+from experiments.telling import tell
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared, prepare
@@ -21,8 +21,6 @@ from transformer_ablation.train import step
 from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import Diverged, train
 
-# What reading a damaged checkpoint raises.
-UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -84,18 +82,11 @@ def execute(
 
 
 def _state(model: Any, config: Config, checkpoints: Checkpoints) -> step.TrainState:
-    """The newest checkpoint that can be read on every device, or a fresh state."""
-    shapes = step.state_shapes(model, config)
-    for number in reversed(checkpoints.steps()):
-        try:
-            return parallel.replicate(checkpoints.restore(shapes, number))
-        except UNREADABLE as error:
-            if type(error).__module__.startswith("transformer_ablation"):
-                raise  # it can be read, and is not this run's
-            place = checkpoints.set_aside(number)
-            text = f"checkpoint {number} cannot be read; moved to {place}"
-            print(text, file=sys.stderr, flush=True)
-    return step.create_state(model, config)
+    """The newest intact checkpoint on every device, or a fresh state."""
+    found = checkpoints.restore_intact(step.state_shapes(model, config), tell)
+    if found is None:
+        return step.create_state(model, config)
+    return parallel.replicate(found)
 
 
 def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, meter):
