@@ -6,7 +6,7 @@ from pathlib import Path
 from absl import flags
 
 from experiments import command, shared_flags, sweep_runs, tables
-from transformer_ablation.sweep import runs
+from transformer_ablation.sweep import runs, stopping
 from transformer_ablation.sweep.file import SweepFile
 
 
@@ -16,6 +16,7 @@ def define(values: flags.FlagValues) -> None:
     shared_flags.define_runs(values)
     flags.DEFINE_string("launcher", "local", "where runs run: local", values)
     flags.DEFINE_integer("jobs", 1, "runs at a time: 1", flag_values=values)
+    shared_flags.define_time_limit(values)
     shared_flags.define_cache(values)
 
 
@@ -24,11 +25,15 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     _check_options(options)
     workdir, cache = Path(options.workdir), shared_flags.cache_folder(options)
     seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
-    _, outcome = sweep_runs.complete(workdir, sweep_file, options.rows, seeds, cache)
+    stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+    with stopping.at_limits(stop, minutes):
+        _, outcome = sweep_runs.complete(
+            workdir, sweep_file, options.rows, seeds, cache, stop
+        )
     tables.print_table(workdir)
     if not outcome.complete:
         print(outcome.message(), file=sys.stderr)
-    return 0 if outcome.complete else 1
+    return outcome.exit_code
 
 
 def _check_options(options: flags.FlagValues) -> None:

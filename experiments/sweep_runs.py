@@ -1,16 +1,18 @@
 """What a sweep does: check everything, run what is missing."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments import sweep_data, sweep_record
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import read_record, read_records, read_sweep
-from transformer_ablation.sweep import local, rows, runs
+from transformer_ablation.sweep import local, rows, runs, stopping
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.progress import Reporter
+
+Launch = Callable[[list[runs.Run], Path, stopping.Stop], local.Outcome]
 
 
 def complete(
@@ -19,9 +21,12 @@ def complete(
     names: Sequence[str] | None,
     seeds: Sequence[int],
     cache: Path,
+    stop: stopping.Stop | None = None,
+    launch: Launch | None = None,
 ) -> tuple[list[runs.Run], local.Outcome]:
     """Check everything, then run what is missing of some rows (None: all) and seeds.
 
+    ``launch(runs, cache, stop)`` runs it; by default here, one after the other.
     Nothing is written to the workdir before all has been checked: a request that is
     refused leaves it as it was.
     """
@@ -36,7 +41,7 @@ def complete(
         previous = check_workdir(workdir, base)
         runs.check_folders(todo, read_record)
         sweep_record.write(workdir, previous, sweep_file, expanded, seeds)
-        return todo, _launch(todo, cache)
+        return todo, (launch or launch_here)(todo, cache, stop or stopping.Stop())
 
 
 def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
@@ -55,7 +60,9 @@ def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     return previous
 
 
-def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
+def launch_here(
+    todo: list[runs.Run], cache: Path, stop: stopping.Stop
+) -> local.Outcome:
     """Run what has no result; JAX is loaded only if there is something."""
     states = runs.finals(todo, read_record)
     if len(states) == len(todo):
@@ -76,4 +83,5 @@ def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
             read_record=read_record,
             mark_stopped=sweep_record.mark_stopped,
             reporter=reporter,
+            stop=stop,
         )

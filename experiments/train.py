@@ -10,7 +10,9 @@ from absl import flags
 
 from experiments import command, shared_flags, sweep_runs
 from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.file import SweepFile
+from transformer_ablation.sweep.local import Outcome
 from transformer_ablation.sweep.plan import duration
 
 
@@ -21,6 +23,7 @@ def define(values: flags.FlagValues) -> None:
     text = "train.seed of base by default"
     bounds = {"lower_bound": 0, "upper_bound": 2**31 - 1}
     flags.DEFINE_integer("seed", None, text, flag_values=values, **bounds)
+    shared_flags.define_time_limit(values)
     shared_flags.define_cache(values)
     shared_flags.define_format(values)
 
@@ -32,28 +35,31 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
             "--workdir is missing; name a folder for the run, for example "
             "--workdir=runs/one"
         )
-    directory, message = _complete(options, sweep_file)
+    directory, outcome = _complete(options, sweep_file)
     record = read_record(directory)
     if record is not None:
         found = summary(directory, record)
         as_json = options.format == "json"
         print(json.dumps(found, indent=1) if as_json else as_text(found))
-    if message:
-        print(message, file=sys.stderr)
-    return 0 if record is not None and record["status"] == "finished" else 1
+    if not outcome.complete:
+        print(outcome.message(), file=sys.stderr)
+    return outcome.exit_code
 
 
-def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, str]:
-    """Does what is left of the run; its folder, and what to say if it did not end."""
+def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, Outcome]:
+    """Does what is left of the run; its folder, and how it ended."""
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
-    (run,), outcome = sweep_runs.complete(
-        Path(options.workdir),
-        sweep_file,
-        [options.row],
-        [seed],
-        shared_flags.cache_folder(options),
-    )
-    return run.directory, "" if outcome.complete else outcome.message()
+    stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+    with stopping.at_limits(stop, minutes):
+        (run,), outcome = sweep_runs.complete(
+            Path(options.workdir),
+            sweep_file,
+            [options.row],
+            [seed],
+            shared_flags.cache_folder(options),
+            stop,
+        )
+    return run.directory, outcome
 
 
 def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:

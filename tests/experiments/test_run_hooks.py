@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 
-from experiments.run_hooks import Log
+from experiments.run_log import Log
 from transformer_ablation.data.batches import Batch
 from transformer_ablation.train.loop import Report
 from transformer_ablation.train.step import Metrics

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from experiments import run_scores, scoring
+from experiments import run_scores, score_lines, scoring
 from tests.report import written_sweeps as written
 from transformer_ablation import config
 from transformer_ablation.report import record
@@ -68,5 +68,5 @@ def test_hypotheses_without_an_end_are_told():
         "unfinished": 12,
     }
     said = "test bleu 25.25 (1,000 sentences, checkpoint 9); "
-    assert scoring.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
-    assert scoring.as_lines([{**score, "unfinished": 0}]) == f"{said}s"
+    assert score_lines.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
+    assert score_lines.as_lines([{**score, "unfinished": 0}]) == f"{said}s"

@@ -5,7 +5,6 @@ import dataclasses
 import errno
 import fcntl
 import os
-import signal
 import threading
 import time
 import traceback
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.runs import (
     FINAL,
     ReadRecord,
@@ -54,6 +54,13 @@ class Outcome:
         return sum(state == "diverged" for state in self.states.values())
 
     @property
+    def exit_code(self) -> int:
+        """0 where every run has its result; one of its own where it was stopped."""
+        if self.complete:
+            return 0
+        return stopping.REQUEUE if self.interrupted and self.left else 1
+
+    @property
     def complete(self) -> bool:
         """Whether every run has its result."""
         return not self.left and not self.diverged
@@ -82,27 +89,27 @@ def launch(
     read_record: ReadRecord,
     mark_stopped: MarkStopped,
     reporter: Reporter,
-    stop: threading.Event | None = None,
+    stop: stopping.Stop | None = None,
 ) -> Outcome:
     """Run whatever has no result yet; the caller holds ``locked(workdir)``.
 
     ``run_one(run, stop, progress)`` trains and scores one run, saves and returns
     "preempted" soon after ``stop`` is set, and otherwise returns its final status.
     A run that raises is marked failed, its traceback is kept in error.txt of its
-    folder, and the next one starts. SIGINT and SIGTERM set ``stop``.
+    folder, and the next one starts. ``stopping.SIGNALS`` set ``stop``.
 
     Raises:
       SweepError: a folder that holds another run.
       OSError: no space left on the device; the runs that remain would fail too.
     """
     check_folders(runs, read_record)
-    stop = stop or threading.Event()
+    stop = stop or stopping.Stop()
     done = finals(runs, read_record)
     pending = [run for run in runs if run.name not in done]
     states = {run.name: done.get(run.name, "pending") for run in runs}
     reasons: dict[str, str] = {}
     reporter.start(pending, len(done))
-    with _stop_on_signals(stop):
+    with stopping.on_signals(stop):
         for run in pending:
             if stop.is_set():
                 break
@@ -142,27 +149,6 @@ def _attempt(
         path.write_text(text, encoding="utf-8")
         mark_stopped(run, "failed", reason)
         return "failed", f"{reason} (traceback in {path})"
-
-
-@contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop``; a second SIGINT interrupts at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def handle(number: int, frame: Any) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    previous = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -64,8 +64,12 @@ class Every:
 
     def after(self, report: Report, state: TrainState | None) -> None:
         if state is not None and self.needs_state(report.step):
-            self._action(report.step, state)
-            self._time = time.monotonic()
+            self.act(report.step, state)
+
+    def act(self, step: int, state: TrainState) -> None:
+        """What is done; the clock starts again."""
+        self._action(step, state)
+        self._time = time.monotonic()
 
 
 def train(
