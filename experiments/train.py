@@ -8,12 +8,19 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep_runs
+from experiments import (
+    command,
+    host_flags,
+    run_lines,
+    shared_flags,
+    sweep_runs,
+    train_hosts,
+)
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.local import Outcome
-from transformer_ablation.sweep.plan import duration
+from transformer_ablation.sweep.runs import Run
 
 
 def define(values: flags.FlagValues) -> None:
@@ -24,6 +31,7 @@ def define(values: flags.FlagValues) -> None:
     bounds = {"lower_bound": 0, "upper_bound": 2**31 - 1}
     flags.DEFINE_integer("seed", None, text, flag_values=values, **bounds)
     shared_flags.define_time_limit(values)
+    host_flags.define(values)
     shared_flags.define_cache(values)
     shared_flags.define_format(values)
 
@@ -35,31 +43,36 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
             "--workdir is missing; name a folder for the run, for example "
             "--workdir=runs/one"
         )
-    directory, outcome = _complete(options, sweep_file)
+    ended = _complete(options, sweep_file)
+    if isinstance(ended, int):
+        return ended  # of a process whose first one tells
+    directory, outcome = ended[0].directory, ended[1]
     record = read_record(directory)
     if record is not None:
         found = summary(directory, record)
         as_json = options.format == "json"
-        print(json.dumps(found, indent=1) if as_json else as_text(found))
+        print(json.dumps(found, indent=1) if as_json else run_lines.as_text(found))
     if not outcome.complete:
         print(outcome.message(), file=sys.stderr)
     return outcome.exit_code
 
 
-def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, Outcome]:
-    """Does what is left of the run; its folder, and how it ended."""
+def _complete(
+    options: flags.FlagValues, sweep_file: SweepFile
+) -> tuple[Run, Outcome] | int:
+    """Does what is left of the run: it and how it ended, or an exit code."""
+    place, workdir = host_flags.place(options), Path(options.workdir)
+    cache = shared_flags.cache_folder(options)
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
     stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
     with stopping.at_limits(stop, minutes):
+        if place is not None:
+            what = sweep_file, options.row, seed
+            return train_hosts.complete(place, workdir, *what, cache, stop)
         (run,), outcome = sweep_runs.complete(
-            Path(options.workdir),
-            sweep_file,
-            [options.row],
-            [seed],
-            shared_flags.cache_folder(options),
-            stop,
+            workdir, sweep_file, [options.row], [seed], cache, stop
         )
-    return run.directory, outcome
+    return run, outcome
 
 
 def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,27 +87,6 @@ def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
         "config": record["config"],
         "directory": str(directory),
     }
-
-
-def as_text(found: Mapping[str, Any]) -> str:
-    """The run and its scores for people."""
-    spent = sum(value or 0 for value in found["seconds"].values())
-    total = (found["parameters"] or {}).get("total")
-    step = "-" if found["step"] is None else f"{found['step']:,}"
-    lines = [
-        f"{found['row']} seed {found['seed']}: {found['state']}"
-        + (f" ({found['reason']})" if found["reason"] else ""),
-        f"update {step} of {found['steps']:,}, {duration(spent)}"
-        + ("" if total is None else f", {total:,} parameters"),
-    ]
-    for score in found["scores"]:
-        steps, n = ", ".join(map(str, score["steps"])), score["unfinished"]
-        lines.append(
-            f"{score['split']} {score['metric']} {score['value']:.2f} "
-            f"({score['sentences']:,} sentences, checkpoint {steps})"
-            + (f"; {n:,} hypotheses hit the length cap" if n else "")
-        )
-    return "\n".join([*lines, f"in {found['directory']}"])
 
 
 COMMAND = command.Command(
