@@ -16,6 +16,8 @@ from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.local import Outcome
 
 NOTHING = "nothing"
+# Exit codes of a process that is not the first, where all end together.
+OUTCOMES = {"finished": 0, "preempted": stopping.REQUEUE}
 
 
 def complete(
@@ -38,7 +40,8 @@ def complete(
         parallel.use_all_cores()
         hosts.join(*place)
         if place.index:
-            return _follow(sweep_file, workdir, row, seed, cache, stop)
+            code = _follow(sweep_file, workdir, row, seed, cache, stop)
+            return code if code in OUTCOMES.values() else hosts.leave_at_once(code)
         (run,), outcome = sweep_runs.complete(
             workdir, sweep_file, [row], [seed], cache, stop, _launch
         )
@@ -88,7 +91,7 @@ def _follow(
 
     with stopping.on_signals(stop):
         status = run_one_factory(cache)(run, stop, lambda values: None)
-    return {"finished": 0, "preempted": stopping.REQUEUE}.get(status, 1)
+    return OUTCOMES.get(status, 1)
 
 
 def _fail(error: BaseException, place: Place, workdir: Path) -> NoReturn:

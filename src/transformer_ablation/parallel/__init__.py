@@ -223,7 +223,8 @@ class SharedEvent:
     """An event as all processes see it: set for all at the same call, or for none.
 
     Every process must ask as often as every other. An answer holds what they knew at
-    the call before, so that no update is waited for.
+    the call before, so that no update is waited for. Once it is set, each process's own
+    event is as well.
     """
 
     def __init__(self, event: Any):
@@ -244,6 +245,8 @@ class SharedEvent:
             if jax.default_backend() == "cpu":  # as in map_update
                 jax.block_until_ready(self._votes)
             self._set = before is not None and int(before) > 0
+            if self._set:
+                self._event.set()
         return self._set
 
 
