@@ -78,8 +78,9 @@ def _lead(run, parts, checkpoints, stop, progress, clock) -> str:
     except Diverged as error:
         meter.save(step=error.step)
         return meter.end("diverged", str(error))
-    checkpoints.save(state, meter.notes)
-    checkpoints.wait()
+    if int(state.step):
+        checkpoints.save(state, meter.notes)
+        checkpoints.wait()
     meter.save(step=int(state.step))
     if int(state.step) < config.train.steps:
         what = f"stopped after update {int(state.step)}"

@@ -18,7 +18,13 @@ from transformer_ablation.report.record import read_record
 from transformer_ablation.train import integrity
 
 KILLS = int(os.environ.get("KILLS", "3"))
-SETTINGS = ("--config.train.checkpoint_every_steps=10", "--config.data.test_split=None")
+STEPS = max(100, 20 * KILLS)
+SETTINGS = (
+    f"--config.train.steps={STEPS}",
+    "--config.train.evaluate_every_steps=25",
+    "--config.train.checkpoint_every_steps=10",
+    "--config.data.test_split=None",
+)
 # Updates slow enough that a kill comes in the middle of something; the mark says that
 # imports and compiling are over.
 SLOW = """
@@ -39,7 +45,22 @@ def iterating(self, *rest):
 batches.TrainBatches.iterate = iterating
 from experiments import command, train
 
-command.run(train.COMMAND, sys.argv[1:-1])
+sys.exit(command.run(train.COMMAND, sys.argv[1:-1]))
+"""
+# The first validation gets a signal to stop, and is given up.
+STOPPED = """
+import os, signal
+from experiments import run_hooks
+
+perplexity = run_hooks.perplexity
+
+
+def signalled(*given):
+    os.kill(os.getpid(), signal.SIGUSR2)
+    return perplexity(*given)
+
+
+run_hooks.perplexity = signalled
 """
 
 
@@ -56,14 +77,22 @@ def undisturbed(folder):
     return workdir / "runs/base/seed0"
 
 
-def killed(folder, workdir, mark, delay):
-    """Starts or goes on with the run, and kills it so long after an update."""
+def started(folder, workdir, mark, before=""):
+    program = f"{before}{SLOW}"
+    given = [sys.executable, "-c", program, *map(str, command(folder, workdir)), mark]
+    environment = {**os.environ, **tiny.ENVIRONMENT}
+    return subprocess.Popen(given, env=environment, stderr=subprocess.PIPE)
+
+
+def killed(folder, workdir, mark, delay, saved):
+    """Starts or goes on with the run, and kills it so long after an update, and not
+    before there is a checkpoint where ``saved``; its exit code and stderr."""
+    run = workdir / "runs/base/seed0"
     mark.unlink(missing_ok=True)
-    given = [sys.executable, "-c", SLOW, *map(str, command(folder, workdir)), mark]
-    child = subprocess.Popen(
-        given, env={**os.environ, **tiny.ENVIRONMENT}, stderr=subprocess.PIPE
-    )
-    while child.poll() is None and not mark.exists():
+    child = started(folder, workdir, mark)
+    while child.poll() is None and not (
+        mark.exists() and (tiny.saved_steps(run) or not saved)
+    ):
         time.sleep(0.01)
     time.sleep(delay)
     child.send_signal(signal.SIGKILL)
@@ -93,24 +122,30 @@ def scalars(run):
     return {tag: [event.step for event in board.Scalars(tag)] for tag in tags}
 
 
-def test_killed_and_damaged_run_ends_as_the_undisturbed_one(
+def test_stopped_killed_and_damaged_run_ends_as_the_undisturbed_one(
     folder, undisturbed, tmp_path
 ):
     choose, workdir = random.Random(os.environ.get("SEED", "1")), tmp_path / "w"
     run, mark = workdir / "runs/base/seed0", tmp_path / "mark"
+    child = started(folder, workdir, mark, STOPPED)
+    text = child.communicate()[1].decode()
+    assert child.returncode == 75, text
+    reason = "stopped after update 25 (SIGUSR2)"
+    assert read_record(run)["reason"] == reason and tiny.saved_steps(run)[-1] == 25
+    assert all(tag.startswith("train/") for _, tag in tiny.values(run))
     kills = spoiled = 0
     for number in range(KILLS):
-        code, text = killed(folder, workdir, mark, choose.uniform(0, 1.5))
+        damage = number % 3 == 1
+        code, text = killed(folder, workdir, mark, choose.uniform(0, 0.7), damage)
         kills += code == -signal.SIGKILL
-        if tiny.saved_steps(run) and number % 3 == 1 and code:
+        if damage:
             spoil(run, choose)
             spoiled += 1
         assert "Traceback" not in text, text
     done = tiny.process("train", command(folder, workdir))
     assert done.returncode == 0, done.stderr.decode()
-    place = run / "damaged_checkpoints"
-    print(f"{kills} kills, {spoiled} spoiled, found {place.is_dir()}")
-    assert kills >= min(KILLS, 3) and spoiled
+    print(f"{kills} of {KILLS} starts killed in training, {spoiled} files damaged")
+    assert kills > 0.8 * KILLS and spoiled and (run / "damaged_checkpoints").is_dir()
     assert tiny.checkpoint(run) == tiny.checkpoint(undisturbed)
     assert tiny.saved_steps(run) == tiny.saved_steps(undisturbed)
     values = tiny.values(run)  # one value a step, else it fails

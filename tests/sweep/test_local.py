@@ -12,7 +12,7 @@ import time
 import pytest
 
 from transformer_ablation.config import replace, to_mapping
-from transformer_ablation.sweep import local, runs
+from transformer_ablation.sweep import local, runs, stopping
 from transformer_ablation.sweep.identity import run_identity
 from transformer_ablation.sweep.progress import Clock, Reporter
 from transformer_ablation.sweep.rows import BASE, Row, expand
@@ -225,7 +225,7 @@ def test_moved_data_is_the_same_run(make):
     assert again.ran == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", stopping.SIGNALS)
 def test_signal_stops_after_the_run_has_saved(make, number):
     handler = signal.getsignal(number)
     trainer = Trainer(small=stop_by(number))
