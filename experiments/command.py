@@ -1,9 +1,9 @@
 """The one wrapper of every command line: flags, help, messages, exit codes.
 
-Exit 0 on success, 2 on a refused request, 1 on a failure. A user's mistake is one
-message on stderr: an error of a subclass of ValueError defined in this project. One
-that is a failure rather than a refusal (no network, say) has a class attribute
-``exit_code = 1``. Any other exception is a bug and keeps its traceback.
+Exit 0 on success, 2 on a refused request, 1 on a failure, 75 if told to stop by a
+signal or a limit. A user's mistake is one message on stderr: an error of a subclass of
+ValueError defined in this project. One that is a failure, not a refusal (no network,
+say) has ``exit_code = 1``. Any other exception is a bug and keeps its traceback.
 """
 
 import dataclasses

@@ -34,7 +34,7 @@ def body(options: flags.FlagValues) -> None:
     names = _splits(config, options.split)
     entries = _score(run, found, config, names, options)
     add_scores(run.directory, entries)
-    from experiments.scoring import as_lines
+    from experiments.score_lines import as_lines
 
     as_json = options.format == "json"
     print(json.dumps({"scores": entries}, indent=1) if as_json else as_lines(entries))

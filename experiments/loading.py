@@ -84,7 +84,7 @@ def load(run: SavedRun, count: int, step: int | None = None) -> Trained:
         steps = _choose(checkpoints.steps(), count, step, run)
         tell(f"loading checkpoint {', '.join(map(str, steps))} of {run.directory}")
         shapes = state_shapes(model, run.config)
-        params = average([_restore(checkpoints, shapes, s, folder) for s in steps])
+        params = average([_restore(checkpoints, shapes, s) for s in steps])
     finally:
         checkpoints.close()
     return Trained(model, parallel.replicate(params), steps)
@@ -106,13 +106,12 @@ def _choose(
     return chosen
 
 
-def _restore(checkpoints: Any, shapes: Any, step: int, folder: Path) -> Any:
+def _restore(checkpoints: Any, shapes: Any, step: int) -> Any:
     """Parameters at a step; a damaged file is the user's to know, not a bug."""
+    from transformer_ablation.train.checkpoint import DamagedError
+
     try:
         return checkpoints.restore(shapes, step).params
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if type(error).__module__.startswith("transformer_ablation"):
-            raise  # its message says what differs
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+    except DamagedError as error:
         advice = "restore it from a copy, or use another with --step"
-        raise LoadError(f"{folder}/{step}: cannot be read ({why}); {advice}") from error
+        raise LoadError(f"{error}; {advice}") from error

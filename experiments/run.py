@@ -6,22 +6,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments import profiling, run_hooks, run_record, run_scores
-from experiments.building import build_model, train_batches
+from experiments import (
+    profiling,
+    run_hooks,
+    run_parts,
+    run_record,
+    run_scores,
+    run_sharing,
+)
 from experiments.run_meter import Meter
-from experiments.scoring import Scored
 from transformer_ablation import parallel
-from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared, prepare
-from transformer_ablation.evaluate.perplexity import make_scorer
-from transformer_ablation.report.metrics import MetricWriter
+from transformer_ablation.parallel import hosts
+from transformer_ablation.parallel.hosts import HostsError
+from transformer_ablation.report.metrics import MetricWriter, last_metrics
+from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.runs import Run
-from transformer_ablation.train import step
 from transformer_ablation.train.checkpoint import Checkpoints
-from transformer_ablation.train.loop import Diverged, train
+from transformer_ablation.train.loop import Diverged
 
-# What reading a damaged checkpoint raises.
-UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -47,71 +50,69 @@ def execute(
     progress: Progress,
     clock: parallel.CompileClock,
 ) -> str:
-    """Trains, or goes on training, and scores; the record says how it ended."""
-    config = run.config
+    """Trains, or goes on training, and scores; the record says how it ended.
+
+    Of several processes the first does so, and the others do their share of it.
+    """
     progress({"phase": "compiling"})
-    model = build_model(config, prepared.vocabulary.size)
-    scorer = make_scorer(model)
+    stop = parallel.shared(stop)
+    parts = run_parts.parts(run.config, prepared)
+    if not hosts.is_first():
+        return run_parts.take_part(parts, stop)
     checkpoints = Checkpoints(
-        run.directory / "checkpoints", config, prepared.vocabulary.content_hash
+        run.directory / "checkpoints", run.config, prepared.vocabulary.content_hash
     )
     try:
-        state = _state(model, config, checkpoints, progress)
-        steps = checkpoints.steps()
-        run_record.begin(run, prepared, steps)
-        meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
-        try:
-            tools = scorer, checkpoints, progress, meter
-            state = _train(run, prepared, model, state, stop, *tools)
-        except Diverged as error:
-            meter.save(step=error.step)
-            return meter.end("diverged", str(error))
-        checkpoints.save(state, meter.notes)
-        checkpoints.wait()
-        meter.save(step=int(state.step))
-        if int(state.step) < config.train.steps:
-            return meter.end("preempted", f"stopped after update {int(state.step)}")
-        progress({"step": int(state.step), "steps": config.train.steps})
-        trained = run_scores.averaged_params(model, config, checkpoints)
-        scored = Scored(config, prepared, model, scorer, *trained)
-        scores = run_scores.score_run(run, scored, progress, stop)
-        if scores is None:
-            return meter.end("preempted", "stopped while scoring")
-        return meter.end("finished", None, scores)
+        return _lead(run, parts, checkpoints, stop, progress, clock)
+    except Exception as error:
+        if hosts.lost(error):
+            raise HostsError(
+                f"another process of this run was lost: {error}"
+            ) from error
+        raise
     finally:
         checkpoints.close()
 
 
-def _state(
-    model: Any, config: Config, checkpoints: Checkpoints, progress: Progress
-) -> step.TrainState:
-    """The newest checkpoint that can be read on every device, or a fresh state."""
-    shapes = step.state_shapes(model, config)
-    for number in reversed(checkpoints.steps()):
-        try:
-            return parallel.replicate(checkpoints.restore(shapes, number))
-        except UNREADABLE as error:
-            if type(error).__module__.startswith("transformer_ablation"):
-                raise  # it can be read, and is not this run's
-            place = checkpoints.set_aside(number)
-            text = f"checkpoint {number} cannot be read; moved to {place}"
-            progress({"note": text})
-    return step.create_state(model, config)
+def _lead(run, parts, checkpoints, stop, progress, clock) -> str:
+    config = run.config
+    state = run_sharing.first_state(
+        parts.model, config, checkpoints, lambda text: progress({"note": text})
+    )
+    steps = checkpoints.steps()
+    run_record.begin(run, parts.prepared, steps)
+    meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
+    try:
+        state = _train(run, parts, state, stop, checkpoints, progress, meter)
+    except Diverged as error:
+        meter.save(step=error.step)
+        return meter.end("diverged", str(error))
+    if int(state.step):
+        checkpoints.save(state, meter.notes)
+        checkpoints.wait()
+    meter.save(step=int(state.step))
+    if int(state.step) < config.train.steps:
+        what = f"stopped after update {int(state.step)}"
+        return meter.end("preempted", stopping.reason(stop, what))
+    progress({"step": int(state.step), "steps": config.train.steps})
+    averaged, steps = run_scores.averaged(parts, checkpoints)
+    scored = parts.scored(run_sharing.shared_params(averaged), steps)
+    scores = run_scores.score_run(run, scored, progress, stop)
+    if scores is None:
+        return meter.end("preempted", stopping.reason(stop, "stopped while scoring"))
+    return meter.end("finished", None, scores)
 
 
-def _train(run, prepared, model, state, stop, scorer, checkpoints, progress, meter):
+def _train(run, parts, state, stop, checkpoints, progress, meter):
     """The updates that are left; hooks log, evaluate and save."""
     config, start = run.config, int(state.step)
-    own = (parallel.device_count(), *parallel.processes())
+
+    def validate(state: Any) -> Any:
+        return run_hooks.validated(config, parts.prepared, parts.scorer, state, stop)
+
     with MetricWriter(run.directory, resume_step=start or None) as writer:
-        return train(
-            state,
-            profiling.traced(step.make_update(model, config), start, run.directory),
-            train_batches(config, prepared).iterate(start, config.train.steps, *own),
-            key=step.purpose_key(config.train.seed, step.DROPOUT),
-            rates_at=lambda number: step.rates_at(config, number),
-            hooks=run_hooks.hooks(
-                config, prepared, scorer, checkpoints, writer, progress, meter
-            ),
-            stop=stop,
-        )
+        hooks = run_hooks.hooks(config, validate, checkpoints, writer, progress, meter)
+        seen = {(e["step"], e["tag"]) for e in last_metrics(run.directory)}
+        missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
+        update = profiling.traced(parts.update(), start, run.directory)
+        return run_parts.train_on(parts, state, update, hooks, hooks[1], missed, stop)

@@ -1,113 +1,78 @@
 """What happens between updates: logging, progress, evaluation, checkpoints."""
 
-import math
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from experiments.run_log import Log
 from experiments.run_meter import Meter
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.evaluate.perplexity import Scorer, perplexity
+from transformer_ablation.evaluate.perplexity import Perplexity, Scorer, perplexity
 from transformer_ablation.report.metrics import MetricWriter
+from transformer_ablation.sweep import stopping
 from transformer_ablation.train.checkpoint import Checkpoints
-from transformer_ablation.train.loop import Every, Hook, Report
+from transformer_ablation.train.loop import Every, Hook
 from transformer_ablation.train.step import TrainState
 
-# Perplexities of a model that knows nothing can leave the range of a float.
-LARGEST_EXPONENT = 700.0
+VALIDATED = "validation/perplexity"
+
+
+def validated(
+    config: Config,
+    prepared: Prepared,
+    scorer: Scorer,
+    state: TrainState,
+    stop: threading.Event,
+) -> Perplexity | None:
+    """The perplexity of the validation split; None if given up, as ``stop`` is set."""
+    rows, check = config.decode.sentences_per_batch, lambda: stopping.check(stop)
+    try:
+        return perplexity(scorer, state.params, prepared.validation, rows, check)
+    except stopping.Stopped:
+        return None
+
+
+def validation(config: Config, action: Callable[[int, TrainState], Any]) -> Every:
+    """The hook that does something as often as the config validates."""
+    return Every(action, config.train.evaluate_every_steps, config.train.steps)
 
 
 def hooks(
     config: Config,
-    prepared: Prepared,
-    scorer: Scorer,
+    validate: Callable[[TrainState], Perplexity | None],
     checkpoints: Checkpoints,
     writer: MetricWriter,
     progress: Callable[[dict[str, Any]], None],
     meter: Meter,
-) -> list[Hook]:
-    """In the order in which they run; the checkpoint comes last."""
+) -> tuple[Hook, Every, Hook]:
+    """Logging, validation, checkpoints, in the order in which they run."""
     train = config.train
-    rows = config.decode.sentences_per_batch
 
     def evaluate(step: int, state: TrainState) -> None:
         started = time.monotonic()
         progress({"phase": "validation"})
-        found = perplexity(scorer, state.params, prepared.validation, rows)
+        found = validate(state)
         meter.add_evaluation(time.monotonic() - started)
+        progress({"phase": "training"})
+        if found is None:
+            return  # made when the run goes on
         values = {
             "validation/nll": found.nll / found.target_tokens,
-            "validation/perplexity": found.value,
+            VALIDATED: found.value,
         }
         writer.write(step, values, meter.train_seconds)
         writer.flush()
-        progress({"phase": "training"})
 
     def save(step: int, state: TrainState) -> None:
         writer.flush()
         checkpoints.save(state, meter.notes)
         meter.save(step=step)
 
-    return [
+    every, minutes = train.checkpoint_every_steps, train.checkpoint_every_minutes
+    return (
         Log(train.log_every_steps, train.steps, writer, progress, meter),
-        Every(evaluate, train.evaluate_every_steps, train.steps),
-        Every(
-            save,
-            train.checkpoint_every_steps,
-            train.steps,
-            train.checkpoint_every_minutes,
-        ),
-    ]
-
-
-class Log:
-    """Scalars and progress; the values of an update are its own, never a window's."""
-
-    def __init__(self, every, last, writer, progress, meter):
-        self._every, self._last = every, last
-        self._writer, self._progress, self._meter = writer, progress, meter
-        self._tokens, self._seconds = 0, 0.0
-
-    def needs_state(self, step: int) -> bool:
-        """Never: metrics are enough."""
-        return False
-
-    def after(self, report: Report, state: TrainState | None) -> None:
-        """Counts the update and, every so often, writes."""
-        batch, metrics, before = report.batch, report.metrics, self._meter.train_seconds
-        real = int(batch.source_tokens), int(batch.target_tokens)
-        self._meter.add_update(report.seconds, *real)
-        self._tokens += real[1]
-        self._seconds += self._meter.train_seconds - before
-        if report.step % self._every and report.step != self._last and report.step > 1:
-            return
-        size = np.size(batch.source), np.size(batch.target)
-        rate = self._tokens / self._seconds if self._seconds else None
-        self._tokens, self._seconds = 0, 0.0
-        values = {
-            "train/loss": metrics.loss,
-            "train/nll": metrics.nll,
-            "train/perplexity": math.exp(min(metrics.nll, LARGEST_EXPONENT)),
-            "train/gradient_norm": metrics.gradient_norm,
-            "train/learning_rate": report.rates.learning_rate,
-            "train/source_tokens": real[0],
-            "train/target_tokens": metrics.tokens,
-            "train/padding_tokens": sum(size) - sum(real),
-            "train/source_padding": 1 - real[0] / size[0],
-            "train/target_padding": 1 - real[1] / size[1],
-        }
-        if rate is not None:
-            values["train/tokens_per_second"] = rate
-        self._writer.write(report.step, values, self._meter.train_seconds)
-        self._progress(
-            {
-                "step": report.step,
-                "steps": self._last,
-                "loss": metrics.loss,
-                "tokens_per_second": rate,
-                "phase": "training",
-            }
-        )
+        validation(config, evaluate),
+        Every(save, every, train.steps, minutes),
+    )

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments import scoring
-from transformer_ablation import parallel
-from transformer_ablation.config import Config
+from experiments import run_parts, scoring
 from transformer_ablation.report import record
 from transformer_ablation.sweep import claims
 from transformer_ablation.sweep.runs import Run
-from transformer_ablation.train import step
 from transformer_ablation.train.averaging import average
-from transformer_ablation.train.checkpoint import CheckpointError, Checkpoints
+from transformer_ablation.train.checkpoint import (
+    CheckpointError,
+    Checkpoints,
+    DamagedError,
+)
 
 
 class Scores(NamedTuple):
@@ -24,24 +25,33 @@ class Scores(NamedTuple):
     seconds: float
 
 
-def averaged_params(
-    model: Any, config: Config, checkpoints: Checkpoints
-) -> tuple[Any, list[int]]:
+def averaged(parts: run_parts.Parts, checkpoints: Checkpoints) -> tuple[Any, list[int]]:
     """Parameters averaged over the newest checkpoints, and their updates.
 
     Raises:
       CheckpointError: if there are fewer than the config asks for.
+      DamagedError: if one is damaged; it has been set aside.
     """
-    count = config.decode.average_checkpoints
+    count = parts.config.decode.average_checkpoints
     steps = checkpoints.regular()[-count:]
     if len(steps) < count:
         raise CheckpointError(
             f"decode.average_checkpoints: {count} checkpoints are to be averaged, but "
             f"there are {len(steps)}; save more often (train.checkpoint_every_steps)"
         )
-    shapes = step.state_shapes(model, config)
-    params = average([checkpoints.restore(shapes, s).params for s in steps])
-    return parallel.replicate(params), steps
+    return average([_params(parts, checkpoints, s) for s in steps]), steps
+
+
+def _params(parts: run_parts.Parts, checkpoints: Checkpoints, step: int) -> Any:
+    """Parameters at an update that the mean needs."""
+    try:
+        return checkpoints.restore(parts.shapes, step).params
+    except DamagedError as error:
+        place = checkpoints.set_aside(step)
+        raise DamagedError(
+            f"{error}; moved to {place}. The mean needs it: put a copy back, or move "
+            f"the checkpoints after update {step} away, and the run makes them again"
+        ) from error
 
 
 def score_run(

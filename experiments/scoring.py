@@ -13,10 +13,11 @@ from transformer_ablation.evaluate.bleu import (
     paper_bleu,
 )
 from transformer_ablation.evaluate.perplexity import Scorer, perplexity
-from transformer_ablation.evaluate.translation import Translator
+from transformer_ablation.evaluate.translation import Translation, Translator
 from transformer_ablation.report.record import new_score
 from transformer_ablation.report.selection import DECODE_FIELDS
 from transformer_ablation.report.translations import write_texts
+from transformer_ablation.sweep import stopping
 
 
 class Scored(NamedTuple):
@@ -42,34 +43,49 @@ def splits(config: Config) -> list[str]:
 def score(
     scored: Scored,
     splits: Sequence[str],
-    path_of: Callable[[str], Path],
+    path_of: Callable[[str], Path] | None,
     progress: Callable[[dict[str, Any]], None] = lambda event: None,
     stop: threading.Event | None = None,
 ) -> list[dict[str, Any]] | None:
     """Entries of a record for some splits, or None if told to stop.
 
-    The translations of a split are written to ``path_of(split)``.
+    The translations of a split are written to ``path_of(split)``; with None nothing
+    is written and there are no BLEU scores.
     """
-    config, prepared = scored.config, scored.prepared
-    translator = Translator(scored.model, config.decode)
-    rows = config.decode.sentences_per_batch
+    translator = Translator(scored.model, scored.config.decode)
     entries = []
-    for name in splits:
-        if stop is not None and stop.is_set():
-            return None
-        progress({"phase": f"scoring {name}"})
-        validation = name == config.data.validation_split
-        split = prepared.validation if validation else prepared.test
-        assert split is not None
-        found = perplexity(scored.scorer, scored.params, split, rows)
-        counts = {"sentences": found.sentences, "target_tokens": found.target_tokens}
-        entries.append(
-            new_score(name, "ppl", found.value, steps=scored.steps, **counts)
-        )
-        texts = [source for source, _ in prepared.corpus.splits[name]]
-        best = translator.best(scored.params, split.source, texts)
-        entries += _bleus(scored, name, best, path_of(name))
+    try:
+        for name in splits:
+            progress({"phase": f"scoring {name}"})
+            found, best = _results(scored, name, translator, stop)
+            entries.append(found)
+            if path_of is not None:
+                entries += _bleus(scored, name, best, path_of(name))
+    except stopping.Stopped:
+        return None
     return entries
+
+
+def _results(
+    scored: Scored, name: str, translator: Translator, stop: threading.Event | None
+) -> tuple[dict[str, Any], list[Translation]]:
+    """Perplexity and translations of a split."""
+    config, prepared = scored.config, scored.prepared
+    rows = config.decode.sentences_per_batch
+
+    def check(done: int = 0) -> None:
+        stopping.check(stop)
+
+    check()
+    validation = name == config.data.validation_split
+    split = prepared.validation if validation else prepared.test
+    assert split is not None
+    found = perplexity(scored.scorer, scored.params, split, rows, check)
+    counts = {"sentences": found.sentences, "target_tokens": found.target_tokens}
+    entry = new_score(name, "ppl", found.value, steps=scored.steps, **counts)
+    texts = [source for source, _ in prepared.corpus.splits[name]]
+    best = translator.best(scored.params, split.source, texts, check)
+    return entry, best
 
 
 def _bleus(
@@ -101,19 +117,3 @@ def _bleus(
         )
         for metric, bleu in found.items()
     ]
-
-
-def as_lines(entries: Sequence[dict[str, Any]]) -> str:
-    """A line a score, for people."""
-    return "\n".join(map(_line, entries))
-
-
-def _line(score: dict[str, Any]) -> str:
-    steps, cut = score["steps"], score["unfinished"]
-    which = f"average of {len(steps)} checkpoints" if len(steps) > 1 else "checkpoint"
-    text = (
-        f"{score['split']} {score['metric']} {score['value']:.2f} "
-        f"({score['sentences']:,} sentences, {which} {', '.join(map(str, steps))})"
-    )
-    told = [text, cut and f"{cut:,} hypotheses hit the length cap", score["signature"]]
-    return "; ".join(filter(None, told))

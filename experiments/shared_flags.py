@@ -61,6 +61,30 @@ def define_format(
     flags.DEFINE_enum("format", formats[0], formats, text, flag_values=values)
 
 
+def define_time_limit(values: flags.FlagValues) -> None:
+    """--time_limit."""
+    text = (
+        "minutes after which to save and stop, with exit code 75; before the end of "
+        "a Slurm job this is done without it"
+    )
+    flags.DEFINE_float("time_limit", None, text, flag_values=values)
+
+
+def time_limit(options: flags.FlagValues) -> float | None:
+    """Minutes, or None.
+
+    Raises:
+      UsageError: if they are not a number above 0.
+    """
+    minutes = options.time_limit
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise UsageError(
+            f"--time_limit={minutes:g}: it must be a number of minutes above 0 and "
+            "below a million, for example --time_limit=55"
+        )
+    return minutes
+
+
 def define_cache(values: flags.FlagValues) -> None:
     """--cache."""
     text = (

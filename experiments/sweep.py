@@ -6,8 +6,8 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep_runs, tables
-from transformer_ablation.sweep import devices, runs
+from experiments import command, shared_flags, sweep_launch, sweep_runs, tables
+from transformer_ablation.sweep import devices, runs, stopping
 from transformer_ablation.sweep.file import SweepFile
 
 
@@ -21,6 +21,7 @@ def define(values: flags.FlagValues) -> None:
     flags.DEFINE_enum("rerun", None, ["failed"], text, flag_values=values)
     text = "give rows whose config has changed new runs beside the old, as ROW.2"
     flags.DEFINE_bool("beside", False, text, flag_values=values)
+    shared_flags.define_time_limit(values)
     shared_flags.define_cache(values)
 
 
@@ -35,11 +36,20 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
         options.rows, seeds, options.rerun == "failed", options.beside
     )
     shares = devices.shares(options.jobs, options.devices_per_run, os.environ)
-    _, outcome = sweep_runs.complete(workdir, sweep_file, request, cache, shares)
+    stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+    start = sweep_launch.worker_starter(cache)
+    with stopping.at_limits(stop, minutes):
+        _, outcome = sweep_runs.complete(
+            workdir,
+            sweep_file,
+            request,
+            cache,
+            lambda todo: sweep_launch.launch(todo, start, shares, stop),
+        )
     tables.print_table(workdir)
     if not outcome.complete:
         print(outcome.message(), file=sys.stderr)
-    return 0 if outcome.complete else 1
+    return outcome.exit_code
 
 
 def _check_options(options: flags.FlagValues) -> None:

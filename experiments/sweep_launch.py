@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments import origin, sweep_record
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import pool, runs
+from transformer_ablation.sweep import pool, runs, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.progress import Reporter
@@ -18,7 +18,12 @@ from transformer_ablation.sweep.worker_process import Hear, WorkerProcess
 WORKER = (sys.executable, "-m", "experiments.sweep_worker")
 
 
-def launch(todo: list[runs.Run], cache: Path, shares: Sequence[Share]) -> Outcome:
+def launch(
+    todo: list[runs.Run],
+    start_worker: StartWorker,
+    shares: Sequence[Share] = (Share(),),
+    stop: stopping.Stop | None = None,
+) -> Outcome:
     """Run what has no result; without anything to run, no worker is started."""
     states = runs.finals(todo, read_record)
     if len(states) == len(todo):
@@ -31,12 +36,13 @@ def launch(todo: list[runs.Run], cache: Path, shares: Sequence[Share]) -> Outcom
     with Reporter(cost, jobs=len(shares)) as reporter:
         return pool.launch(
             todo,
-            worker_starter(cache),
+            start_worker,
             shares=shares,
             read_record=read_record,
             mark_stopped=sweep_record.mark_stopped,
             reporter=reporter,
             cost=cost,
+            stop=stop,
         )
 
 

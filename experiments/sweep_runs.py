@@ -1,15 +1,14 @@
 """What a sweep does: check everything, run what is missing."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import sweep_data, sweep_launch, sweep_record
+from experiments import sweep_data, sweep_record
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import read_record, read_records, read_sweep
 from transformer_ablation.sweep import beside, claims, rows, runs
-from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.outcome import Outcome
 
@@ -31,18 +30,21 @@ class Request:
     beside: bool = False
 
 
+# Runs what has no result yet, or only some of it.
+Launch = Callable[[list[runs.Run]], Outcome]
+
+
 def complete(
     workdir: Path,
     sweep_file: SweepFile,
     request: Request,
     cache: Path,
-    shares: Sequence[Share] = (Share(),),
+    launch: Launch,
 ) -> tuple[list[runs.Run], Outcome]:
-    """Check everything, then run what is missing of what is asked for.
+    """Check everything, then ``launch`` what is asked for.
 
-    Other launchers may be at work in the same workdir; ``shares`` are the devices of
-    each worker of this one. Nothing is written to the workdir before all has been
-    checked: a request that is refused leaves it as it was.
+    Other launchers may be at work in the same workdir. Nothing is written to the
+    workdir before all has been checked: a request that is refused leaves it as it was.
     """
     expanded = rows.expand(sweep_file.base, rows.select(sweep_file.rows, request.rows))
     if request.beside and (sweep := read_sweep(workdir)) is not None:
@@ -64,7 +66,7 @@ def complete(
     if not request.failed and sweep_record.merged(previous, *asked) is not None:
         with claims.alone(workdir / CLAIMS):
             sweep_record.write(workdir, check_workdir(workdir, base), *asked)
-    return todo, sweep_launch.launch(todo, cache, shares)
+    return todo, launch(todo)
 
 
 def _has_failed(run: runs.Run) -> bool:

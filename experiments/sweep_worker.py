@@ -9,26 +9,23 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments import sweep_record
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import worker
-from transformer_ablation.sweep.failures import STOPPING
+from transformer_ablation.sweep import stopping, worker
 
 
 def main() -> None:
     """Read the launcher's settings, then serve until it closes the pipe."""
-    stop = threading.Event()
-    for number in STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: stop.set())
+    stop = stopping.Stop()
+    for number in stopping.heeded():
+        signal.signal(number, lambda number, _: stop.signalled(number))
     # A terminal sends Ctrl-C to every process; the launcher says what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
     reply = _take_stdout()
     faulthandler.enable(file=2)
     settings = json.loads(sys.stdin.readline())

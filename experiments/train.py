@@ -8,11 +8,21 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, profiling, shared_flags, sweep_runs
+from experiments import (
+    command,
+    host_flags,
+    profiling,
+    run_lines,
+    shared_flags,
+    sweep_launch,
+    sweep_runs,
+    train_hosts,
+)
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import rows, runs
+from transformer_ablation.sweep import rows, runs, stopping
 from transformer_ablation.sweep.file import SweepFile
-from transformer_ablation.sweep.plan import duration
+from transformer_ablation.sweep.outcome import Outcome
+from transformer_ablation.sweep.runs import Run
 
 
 def define(values: flags.FlagValues) -> None:
@@ -23,6 +33,8 @@ def define(values: flags.FlagValues) -> None:
     bounds = {"lower_bound": 0, "upper_bound": 2**31 - 1}
     flags.DEFINE_integer("seed", None, text, flag_values=values, **bounds)
     profiling.define(values)
+    shared_flags.define_time_limit(values)
+    host_flags.define(values)
     shared_flags.define_cache(values)
     shared_flags.define_format(values)
 
@@ -34,35 +46,53 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
             "--workdir is missing; name a folder for the run, for example "
             "--workdir=runs/one"
         )
-    directory, message = _complete(options, sweep_file)
+    ended = _complete(options, sweep_file)
+    if isinstance(ended, int):
+        return ended  # of a process whose first one tells
+    directory, outcome = ended[0].directory, ended[1]
     record = read_record(directory)
     if record is not None:
         found = summary(directory, record)
         as_json = options.format == "json"
-        print(json.dumps(found, indent=1) if as_json else as_text(found))
-    if message:
-        print(message, file=sys.stderr)
-    return 0 if record is not None and record["status"] == "finished" else 1
+        print(json.dumps(found, indent=1) if as_json else run_lines.as_text(found))
+    if not outcome.complete:
+        print(outcome.message(), file=sys.stderr)
+    return outcome.exit_code
 
 
-def _complete(options: flags.FlagValues, sweep_file: SweepFile) -> tuple[Path, str]:
-    """Does what is left of the run; its folder, and what to say if it did not end."""
+def _complete(
+    options: flags.FlagValues, sweep_file: SweepFile
+) -> tuple[Run, Outcome] | int:
+    """Does what is left of the run: it and how it ended, or an exit code."""
+    place, workdir = host_flags.place(options), Path(options.workdir)
+    cache = shared_flags.cache_folder(options)
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
-    workdir = Path(options.workdir)
-    if options.profile is not None:
-        (row,) = rows.expand(
-            sweep_file.base, rows.select(sweep_file.rows, [options.row])
-        )
-        record = read_record(runs.folder(workdir, options.row, seed))
-        profiling.check(options.profile, row.config, record)
-    with profiling.asked(options.profile):
+    stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+    _check_profile(options, sweep_file, workdir, seed)
+    with stopping.at_limits(stop, minutes), profiling.asked(options.profile):
+        if place is not None:
+            what = sweep_file, options.row, seed
+            return train_hosts.complete(place, workdir, *what, cache, stop)
+        start = sweep_launch.worker_starter(cache)
         (run,), outcome = sweep_runs.complete(
             workdir,
             sweep_file,
             sweep_runs.Request([options.row], [seed]),
-            shared_flags.cache_folder(options),
+            cache,
+            lambda todo: sweep_launch.launch(todo, start, stop=stop),
         )
-    return run.directory, "" if outcome.complete else outcome.message()
+    return run, outcome
+
+
+def _check_profile(
+    options: flags.FlagValues, sweep_file: SweepFile, workdir: Path, seed: int
+) -> None:
+    if options.profile is None:
+        return
+    named = rows.select(sweep_file.rows, [options.row])
+    (row,) = rows.expand(sweep_file.base, named)
+    record = read_record(runs.folder(workdir, options.row, seed))
+    profiling.check(options.profile, row.config, record)
 
 
 def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,27 +107,6 @@ def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
         "config": record["config"],
         "directory": str(directory),
     }
-
-
-def as_text(found: Mapping[str, Any]) -> str:
-    """The run and its scores for people."""
-    spent = sum(value or 0 for value in found["seconds"].values())
-    total = (found["parameters"] or {}).get("total")
-    step = "-" if found["step"] is None else f"{found['step']:,}"
-    lines = [
-        f"{found['row']} seed {found['seed']}: {found['state']}"
-        + (f" ({found['reason']})" if found["reason"] else ""),
-        f"update {step} of {found['steps']:,}, {duration(spent)}"
-        + ("" if total is None else f", {total:,} parameters"),
-    ]
-    for score in found["scores"]:
-        steps, n = ", ".join(map(str, score["steps"])), score["unfinished"]
-        lines.append(
-            f"{score['split']} {score['metric']} {score['value']:.2f} "
-            f"({score['sentences']:,} sentences, checkpoint {steps})"
-            + (f"; {n:,} hypotheses hit the length cap" if n else "")
-        )
-    return "\n".join([*lines, f"in {found['directory']}"])
 
 
 COMMAND = command.Command(

@@ -168,7 +168,7 @@ def test_only_parallel_uses_pmap_and_distributed():
         for path in sources("src", "experiments", "configs")
         if device_calls(path.read_text(encoding="utf-8"))
     }
-    assert users == {f"{LIBRARY}.parallel"}
+    assert users == {f"{LIBRARY}.parallel", f"{LIBRARY}.parallel.hosts"}
 
 
 @pytest.mark.parametrize("package", WITHOUT_JAX)

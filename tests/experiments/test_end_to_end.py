@@ -123,10 +123,11 @@ def test_killed_row_goes_on_from_its_checkpoint(interrupted):
 def test_sigterm_saves_and_stops(interrupted):
     _, (_, stopped, _) = interrupted
     record, saved = stopped["records"]["narrow"], stopped["saved"]["narrow"]
-    assert stopped["code"] == 1 and "Traceback" not in stopped["text"]
+    assert stopped["code"] == 75 and "Traceback" not in stopped["text"]
     assert "stopped: 1 of 3 runs have no result yet" in stopped["text"]
     # The signal came at update 61: the update at hand ends, and no more.
     assert record["status"] == "preempted" and 61 <= record["step"] <= 63
+    assert record["reason"] == f"stopped after update {record['step']} (SIGTERM)"
     assert saved[-1] == record["step"] == stopped["logged"]["narrow"]
 
 

@@ -1,11 +1,14 @@
 """What is logged of an update: its own tokens and padding, counted by hand."""
 
+import threading
 import types
 
 import numpy as np
 
-from experiments.run_hooks import Log
+from experiments import run_hooks
+from experiments.run_log import Log
 from transformer_ablation.data.batches import Batch
+from transformer_ablation.evaluate.perplexity import Perplexity
 from transformer_ablation.train.loop import Report
 from transformer_ablation.train.step import Metrics
 from transformer_ablation.vocabulary import PAD
@@ -38,3 +41,40 @@ def test_tokens_and_padding_of_an_update_are_logged():
     assert values["train/padding_tokens"] == 28 - 18
     assert values["train/source_padding"] == 1 - 7 / 12
     assert values["train/target_padding"] == 1 - 11 / 16
+
+
+def validating(found, config):
+    """What is written by the validation hook at update 3, given its result."""
+    written, told = Written(), []
+    written.flush = lambda: None
+    meter = types.SimpleNamespace(
+        train_seconds=0.0, add_evaluation=lambda seconds: told.append("timed")
+    )
+    given = config, lambda state: found, None, written, told.append, meter
+    run_hooks.hooks(*given)[1].act(3, None)
+    assert told == [{"phase": "validation"}, "timed", {"phase": "training"}]
+    return list(written)
+
+
+def test_validation_that_is_given_up_writes_nothing(tiny_config):
+    assert validating(None, tiny_config) == []
+    found = Perplexity(value=7.0, nll=6.0, target_tokens=3, sentences=2)
+    expected = {"validation/nll": 2.0, "validation/perplexity": 7.0}
+    assert validating(found, tiny_config) == [(3, expected)]
+
+
+def test_validation_is_given_up_once_it_is_told_to_stop(monkeypatch, tiny_config):
+    stop, scored = threading.Event(), []
+
+    def perplexity(scorer, params, split, rows, before):
+        for batch in range(3):
+            before()
+            scored.append(batch)
+            if batch == 1:
+                stop.set()
+
+    monkeypatch.setattr(run_hooks, "perplexity", perplexity)
+    prepared = types.SimpleNamespace(validation=None)
+    state = types.SimpleNamespace(params=None)
+    given = tiny_config, prepared, None, state, stop
+    assert run_hooks.validated(*given) is None and scored == [0, 1]

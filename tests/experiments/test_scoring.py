@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from experiments import run_scores, scoring
+from experiments import run_scores, score_lines, scoring
 from experiments.building import build_model
 from tests.report import written_sweeps as written
 from transformer_ablation import config
@@ -72,8 +72,8 @@ def test_hypotheses_without_an_end_are_told():
         "unfinished": 12,
     }
     said = "test bleu 25.25 (1,000 sentences, checkpoint 9); "
-    assert scoring.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
-    assert scoring.as_lines([{**score, "unfinished": 0}]) == f"{said}s"
+    assert score_lines.as_lines([score]) == f"{said}12 hypotheses hit the length cap; s"
+    assert score_lines.as_lines([{**score, "unfinished": 0}]) == f"{said}s"
 
 
 def test_attention_of_cudnn_is_refused_without_a_gpu(base_config):

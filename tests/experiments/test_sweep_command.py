@@ -9,7 +9,6 @@ import pytest
 
 from experiments import command, sweep, sweep_launch, sweep_runs
 from experiments.sweep_record import mark_stopped
-from tests.sweep.thread_worker import ThreadWorker
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
 from transformer_ablation.data import corpus, tokens
@@ -20,6 +19,7 @@ from transformer_ablation.report.record import (
     read_record,
     write_record,
 )
+from transformer_ablation.sweep.worker_thread import WorkerThread
 from transformer_ablation.vocabulary import VocabularyError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -57,7 +57,12 @@ class Training:
 
     def starter(self, cache):
         def start(share, hear):
-            return ThreadWorker(self.run_one, hear, read_record, mark_stopped)
+            return WorkerThread(
+                lambda: self.run_one,
+                hear,
+                read_record=read_record,
+                mark_stopped=mark_stopped,
+            )
 
         return start
 

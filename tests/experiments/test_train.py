@@ -99,10 +99,10 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
     for more in (["--seed=3"], ["--config.train.seed=2"]):
         code, out, error = run(*more, "--row=unknown")
         assert (code, out) == (2, "") and error.startswith("unknown row 'unknown'")
-    from experiments import sweep_runs
+    from experiments import sweep_launch, sweep_runs
     from transformer_ablation.sweep.outcome import Outcome
 
-    def launch(todo, cache, shares):
+    def launch(todo, start_worker, stop):
         asked.extend(todo)
         for each in todo:
             known = {"identity": each.identity, "config": record["config"]}
@@ -121,7 +121,7 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
         return Outcome({each.name: "preempted" for each in todo}, {}, True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep_runs.sweep_launch, "launch", launch)
+        patch.setattr(sweep_launch, "launch", launch)
         patch.setattr(sweep_runs.sweep_data, "check", lambda todo, cache: None)
         code, out, error = run("--seed=3", "--format=json")
         assert code == 1 and "1 of 1 runs have no result yet" in error

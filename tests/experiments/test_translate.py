@@ -322,7 +322,7 @@ def test_damaged_checkpoint_is_one_message(moved, refused):
         if path.is_file() and path.name != "_METADATA":
             path.write_bytes(b"")
     message = refused(f"--run={moved}")
-    assert f"{moved}/checkpoints/150: cannot be read" in message
+    assert f"{moved}/checkpoints/150: is damaged: " in message
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ if __name__ == "__main__":
     stored = json.loads(pathlib.Path(sys.argv[1]).read_text())
     runs = [run_from_mapping(each) for each in stored]
     shares = [Share()] * int(sys.argv[2])
-    outcome = sweep_launch.launch(runs, pathlib.Path("unused"), shares)
+    start = sweep_launch.worker_starter(pathlib.Path("unused"))
+    outcome = sweep_launch.launch(runs, start, shares)
     print(json.dumps(outcome.states))
     sys.stderr.write(outcome.message() + "\n")
     sys.exit(0 if outcome.complete else 1)

@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
-from tests.sweep.thread_worker import ThreadWorker
 from transformer_ablation.config import replace, to_mapping
 from transformer_ablation.sweep import claims, pool, runs
 from transformer_ablation.sweep.identity import run_identity
 from transformer_ablation.sweep.progress import Reporter
 from transformer_ablation.sweep.rows import BASE, Row, expand
+from transformer_ablation.sweep.worker_thread import WorkerThread
 
 SMALL = Row("small", "C", "small", lambda b: {"model.num_layers": 1})
 WIDE = Row("wide", "C", "wide", lambda b: {"model.d_ff": 24})
@@ -67,7 +67,9 @@ def make(tiny_config, tmp_path):
 def launch(todo, run_one, **kwargs):
     return pool.launch(
         todo,
-        lambda share, hear: ThreadWorker(run_one, hear, read_record, write_record),
+        lambda share, hear: WorkerThread(
+            lambda: run_one, hear, read_record=read_record, mark_stopped=write_record
+        ),
         read_record=read_record,
         mark_stopped=write_record,
         reporter=kwargs.pop("reporter", None) or Reporter(stream=io.StringIO()),

@@ -307,7 +307,8 @@ def test_workers_are_bound_to_their_cores(sweep, tmp_path, monkeypatch):
     monkeypatch.setenv("ACTIONS", json.dumps({"base": "cores", "small": "cores"}))
     cores = devices.cores()[:2]
     for run, core in zip(sweep.runs, cores, strict=False):
-        sweep_launch.launch([run], tmp_path, [Share((core,))])
+        start = sweep_launch.worker_starter(tmp_path)
+        sweep_launch.launch([run], start, [Share((core,))])
         assert (run.directory / "cores").read_text() == f"[{core}]"
 
 

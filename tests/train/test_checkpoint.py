@@ -18,6 +18,7 @@ from transformer_ablation import parallel
 from transformer_ablation.data.batches import train_batches
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.model.transformer import Transformer
+from transformer_ablation.train import integrity
 from transformer_ablation.train import step as steps
 from transformer_ablation.train.checkpoint import (
     CheckpointError,
@@ -184,6 +185,7 @@ def test_checkpoint_without_a_field_of_the_config_is_of_another_version(
     facts = json.loads(path.read_text())
     del facts["config"]["data"]["packed_length"]
     path.write_text(json.dumps(facts))
+    integrity.seal(tmp_path / "run/7")
     with pytest.raises(CheckpointError) as caught:
         opened(config).restore(state_at(7, config))
     assert str(caught.value).startswith(

@@ -58,16 +58,22 @@ def longest_input(model: Any, extra: int = 0) -> int | None:
 
 
 def sentence_scores(
-    scorer: Scorer, params: Any, split: TokenizedSplit, rows: int
+    scorer: Scorer,
+    params: Any,
+    split: TokenizedSplit,
+    rows: int,
+    before: Callable[[], None] = lambda: None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Negative log-likelihood and token count of each sentence, in corpus order.
 
     ``rows`` sentences are scored together, fewer where they are very long; a
-    multiple of the devices is used.
+    multiple of the devices is used. ``before`` is called before each batch; what it
+    raises ends the scoring.
     """
     nll = np.full(len(split), np.nan)
     tokens = np.zeros(len(split), np.int64)
     for batch in batches(split, rows, scorer.longest):
+        before()
         found_nll, found_tokens = scorer.score(params, (batch.source, batch.target))
         count = len(batch.indices)
         nll[batch.indices] = found_nll[:count]
@@ -76,9 +82,15 @@ def sentence_scores(
 
 
 def perplexity(
-    scorer: Scorer, params: Any, split: TokenizedSplit, rows: int
+    scorer: Scorer,
+    params: Any,
+    split: TokenizedSplit,
+    rows: int,
+    before: Callable[[], None] = lambda: None,
 ) -> Perplexity:
     """exp of the mean negative log-likelihood per target token of a split.
+
+    ``before`` is called before each batch; what it raises ends the scoring.
 
     Raises:
       ValueError: if there is no sentence, the scores are not finite or a
@@ -86,7 +98,7 @@ def perplexity(
     """
     if len(split) == 0:
         raise ValueError("there is no sentence to score")
-    nll, tokens = sentence_scores(scorer, params, split, rows)
+    nll, tokens = sentence_scores(scorer, params, split, rows, before)
     if not np.isfinite(nll).all():
         raise ValueError("a sentence has no finite log-likelihood")
     if not (tokens == split.target.lengths).all():
@@ -105,11 +117,11 @@ def batches(
         split,
         whole_rows(rows),
         longest=longest,
-        row_multiple=parallel.device_count(),
+        row_multiple=parallel.total_device_count(),
     )
 
 
 def whole_rows(rows: int) -> int:
     """``rows`` rounded up to a multiple of the devices."""
-    count = parallel.device_count()
+    count = parallel.total_device_count()
     return -(-rows // count) * count

@@ -105,12 +105,19 @@ class Translator:
             yield _Begun(batch.indices, cap_B, search(params, (batch.source, cap_B)))
 
     def best(
-        self, params: Any, sources: Ragged, texts: Sequence[str]
+        self,
+        params: Any,
+        sources: Ragged,
+        texts: Sequence[str],
+        done: Callable[[int], None] | None = None,
     ) -> list[Translation]:
-        """The best translation of every source; that of a blank text is empty."""
+        """The best translation of every source; that of a blank text is empty.
+
+        ``done`` is as for ``translate``; what it raises ends the translation.
+        """
         written = np.flatnonzero([bool(text.strip()) for text in texts])
         results = [Translation([], 0.0, 0.0, False)] * len(texts)
-        found = self.translate(params, sources.take(written))
+        found = self.translate(params, sources.take(written), done)
         for i, translations in zip(written, found, strict=True):
             results[i] = translations[0]
         return results

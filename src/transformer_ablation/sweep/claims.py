@@ -105,6 +105,26 @@ class Watch:
         return silent >= SILENT_SECONDS
 
 
+def living(folder: Path, poll_seconds: float = 2.0) -> Holder | None:
+    """The claim of a run's folder if it gives a sign of life, or None.
+
+    A claim whose process cannot be asked is watched. One that turns out dead is taken
+    and given back, so that nobody has to watch it again.
+    """
+    watch = Watch()
+    found = current(folder)
+    while (holder := current(folder)) is not None:
+        if watch.is_dead(folder, holder):
+            claim = acquire(folder, holder.number)
+            if claim is not None:
+                claim.release(final=False)
+                return None
+        elif found is None or holder.content != found.content:
+            return holder
+        time.sleep(poll_seconds)
+    return None
+
+
 class Claim:
     """A claim that this process has made."""
 

@@ -5,15 +5,6 @@ import os
 import signal
 from collections.abc import Iterator
 
-# Signals that ask to save and stop.
-STOPPING = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
-
 
 def out_of_space(error: BaseException | None) -> OSError | None:
     """The "no space left" or "quota exceeded" error behind an exception, if any."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.runs import FINAL
 
 
@@ -22,6 +23,13 @@ class Outcome:
     def diverged(self) -> int:
         """Runs that ended without a result and would end so again."""
         return sum(state == "diverged" for state in self.states.values())
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every run has its result; one of its own where it was stopped."""
+        if self.complete:
+            return 0
+        return stopping.REQUEUE if self.interrupted and self.left else 1
 
     @property
     def complete(self) -> bool:

@@ -6,14 +6,13 @@ import errno
 import os
 import queue
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from transformer_ablation.sweep import claims
+from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.devices import Share
-from transformer_ablation.sweep.failures import STOPPING, death, killed
+from transformer_ablation.sweep.failures import death, killed
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
@@ -40,22 +39,24 @@ def launch(
     mark_stopped: MarkStopped,
     reporter: Reporter,
     cost: Callable[[Run], float] = lambda run: 1.0,
+    stop: stopping.Stop | None = None,
 ) -> Outcome:
     """Do whatever has no result yet, a worker for each of ``shares``.
 
     With several workers the longest runs go first, by ``cost``; with one, in order. A
     worker that dies fails its run only, and is replaced; a run that lacked memory is
     tried once more, with no other beside it. Runs that other launchers hold are
-    waited for. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 have the workers save and
-    stop; a second SIGINT ends them at once.
+    waited for. ``stopping.SIGNALS``, and ``stop`` once it is set, have the workers
+    save and stop; a second SIGINT ends them at once.
 
     Raises:
       SweepError: a folder that holds another run.
       OSError: no space left on the device; the runs that remain would fail too.
     """
     check_folders(runs, read_record)
-    pool = _Pool(runs, start_worker, shares, read_record, mark_stopped, reporter, cost)
-    with _on_signals(pool.interrupt):
+    tools = read_record, mark_stopped, reporter, cost, stop or stopping.Stop()
+    pool = _Pool(runs, start_worker, shares, *tools)
+    with stopping.on_signals(pool.interrupt):
         try:
             pool.work()
         finally:
@@ -89,6 +90,7 @@ class _Pool:
         mark_stopped: MarkStopped,
         reporter: Reporter,
         cost: Callable[[Run], float],
+        stop: stopping.Stop,
     ):
         self.start_worker, self.reporter = start_worker, reporter
         self.read_record, self.mark_stopped = read_record, mark_stopped
@@ -105,13 +107,14 @@ class _Pool:
         self.alone: list[Run] = []  # lacked memory beside others
         self.retried: set[str] = set()
         self.watch, self.told = claims.Watch(), False
-        self.stops, self.heeded = 0, 0
+        self.stop, self.stops, self.heeded = stop, 0, 0
         self.full: OSError | None = None
         reporter.start(self.pending, len(done))
 
     def interrupt(self, number: int) -> None:
         """Called by a signal: once to stop, by a second SIGINT at once."""
         self.stops += 1 if number == signal.SIGINT or not self.stops else 0
+        self.stop.signalled(number)
         self.events.put(None)
 
     def work(self) -> None:
@@ -139,6 +142,8 @@ class _Pool:
         return [slot for slot in self.slots if slot.run is not None]
 
     def _heed_stops(self) -> None:
+        if self.stop.is_set():  # by a limit of time, where it was no signal
+            self.stops = max(1, self.stops)
         if self.stops == self.heeded:
             return
         self.heeded, busy = self.stops, self._busy()
@@ -150,7 +155,7 @@ class _Pool:
         for slot in busy:
             assert slot.worker is not None
             if self.stops == 1:
-                slot.worker.send({"stop": True})
+                slot.worker.send({"stop": self.stop.reason or "the launcher stops"})
             else:
                 slot.worker.kill()
 
@@ -259,7 +264,7 @@ class _Pool:
             text = os.strerror(errno.ENOSPC)
             self.full = OSError(errno.ENOSPC, text, message["full"])
             self.reporter.run_put_back(run, "disk full")
-            self.stops = max(1, self.stops)
+            self.stop.because("disk full")
         elif message.get("already"):
             self.states[run.name] = str(status)
             self.reporter.run_elsewhere(run, str(status))
@@ -329,19 +334,3 @@ def _number(run: Run) -> int:
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' * (count != 1)}"
-
-
-@contextlib.contextmanager
-def _on_signals(interrupt: Callable[[int], None]) -> Iterator[None]:
-    """Signals that stop a launch call ``interrupt``; nohup's SIGHUP stays ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [n for n in STOPPING if signal.getsignal(n) is not signal.SIG_IGN]
-    handle = lambda number, frame: interrupt(number)  # noqa: E731
-    previous = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,7 +1,7 @@
 """A worker of a sweep: does runs one after the other, as its launcher asks.
 
 Requests and replies are JSON objects, one a line. Requests are ``{"run": ...,
-"after": N}`` (the number of the dead claim, see ``claims.py``) and ``{"stop": true}``;
+"after": N}`` (the number of the dead claim, see ``claims.py``) and ``{"stop": why}``;
 the end of the requests, as when the launcher has died, stops as well. Replies to a run
 are ``{"claimed": true}``, any number of ``{"progress": ...}``, and one that ends it:
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_ablation.process import this_process
-from transformer_ablation.sweep import claims
+from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.failures import out_of_memory, out_of_space
 from transformer_ablation.sweep.runs import (
     FINAL,
@@ -50,7 +50,7 @@ def serve(
     *,
     read_record: ReadRecord,
     mark_stopped: MarkStopped,
-    stop: threading.Event | None = None,
+    stop: stopping.Stop | None = None,
     capture: Capture = lambda path: contextlib.nullcontext(),
 ) -> None:
     """Do what is asked until the requests end.
@@ -60,17 +60,17 @@ def serve(
     It is made when the first run has been claimed. Inside ``capture(path)`` what the
     process prints goes to a file.
     """
-    stop = stop or threading.Event()
+    stop = stop or stopping.Stop()
     todo: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
 
     def listen() -> None:
         for line in requests:
             message = json.loads(line)
             if message.get("stop"):
-                stop.set()
+                stop.because(message["stop"])
             else:
                 todo.put(message)
-        stop.set()
+        stop.because("the launcher has ended")
         todo.put(None)
 
     threading.Thread(target=listen, name="requests", daemon=True).start()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transformer_ablation.sweep.devices import Share
-from transformer_ablation.sweep.failures import STOPPING
+from transformer_ablation.sweep.stopping import SIGNALS
 
 # A worker that has nothing to do ends within a second or two.
 PATIENCE_SECONDS = 60.0
@@ -33,7 +33,7 @@ class WorkerProcess:
         """``settings`` and the cores of ``share`` are the first line it reads."""
         self._hear = hear
         # Blocked in the worker until it is ready for them.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             self._process = subprocess.Popen(
                 command,

@@ -1,7 +1,9 @@
 """Checkpoints by update number: atomic, asynchronous, checked when restored."""
 
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from transformer_ablation.config import (
     from_mapping,
     to_mapping,
 )
+from transformer_ablation.train import integrity
 from transformer_ablation.train.step import TrainState
+from transformer_ablation.train.tree_difference import first_difference
 
 # Sections and fields that move no number of a saved state.
 FREE = (
@@ -33,8 +37,18 @@ FREE = (
 )
 
 
+# Of Orbax's folders that are being written, or were when their process was killed.
+UNFINISHED = "*.orbax-checkpoint-tmp*"
+# A writer of several processes is process 0 alone: the others wait for nobody.
+_WRITER = {0}
+
+
 class CheckpointError(ValueError):
     """A checkpoint that is not there, or is not this run's."""
+
+
+class DamagedError(CheckpointError):
+    """A checkpoint whose files are not as they were written."""
 
 
 class Checkpoints:
@@ -44,8 +58,10 @@ class Checkpoints:
     the next: which checkpoints a run ends with does not depend on its stops.
 
     Saved are step, parameters and optimizer as numpy, and as JSON the config
-    and the vocabulary's hash. Orbax writes beside and renames, so a step that
-    is listed is complete; it finishes in the background.
+    and the vocabulary's hash. Orbax writes beside and renames, in the background;
+    then, also there, a manifest of all files is added. A step without one is one
+    whose writer was killed, and counts as not there. Steps of versions that wrote no
+    manifests do count; their facts lack the name of one.
     """
 
     def __init__(self, directory: Path, config: Config, vocabulary_hash: str):
@@ -53,10 +69,18 @@ class Checkpoints:
         self._facts = {
             "config": to_mapping(config),
             "vocabulary_hash": vocabulary_hash,
+            "manifest": integrity.MANIFEST,
         }
         self._config = config
         self._saved = False
+        self._sealer = ThreadPoolExecutor(1, "seal")
+        self._sealing: Future[None] | None = None
+        self._directory.mkdir(parents=True, exist_ok=True)
+        # Orbax's barriers are for those who call it.
+        processes = ocp.options.MultiprocessingOptions(active_processes=_WRITER)
         options = ocp.CheckpointManagerOptions(
+            create=False,
+            multiprocessing_options=processes,
             enable_async_checkpointing=True,
             # In the background a folder that cannot be made would keep threads
             # waiting, and the process from ending, for minutes.
@@ -64,8 +88,8 @@ class Checkpoints:
         )
         # Named, so that a manager that has saved nothing yet can read what is there.
         handlers = {
-            "state": ocp.StandardCheckpointHandler(),
-            "facts": ocp.JsonCheckpointHandler(),
+            "state": ocp.StandardCheckpointHandler(multiprocessing_options=processes),
+            "facts": ocp.JsonCheckpointHandler(multiprocessing_options=processes),
         }
         self._manager = ocp.CheckpointManager(
             self._directory, options=options, item_handlers=handlers
@@ -74,7 +98,23 @@ class Checkpoints:
     def steps(self) -> list[int]:
         """Update numbers in numeric order, once everything begun is complete."""
         self.wait()
-        return sorted(self._manager.all_steps())
+        return self._complete()
+
+    def _complete(self) -> list[int]:
+        return sorted(filter(self._counts, self._manager.all_steps()))
+
+    def _counts(self, step: int) -> bool:
+        """Whether it was finished, as far as can be said without reading it all."""
+        if integrity.is_sealed(self._folder(step)):
+            return True
+        try:
+            text = (self._folder(step) / "facts" / "metadata").read_bytes()
+            return "manifest" not in json.loads(text)
+        except (OSError, ValueError, TypeError):
+            return False
+
+    def _folder(self, step: int) -> Path:
+        return self._directory / str(step)
 
     def save(self, state: TrainState, notes: Mapping[str, Any] | None = None) -> None:
         """Begins to save; returns once the values are copied to the host.
@@ -83,14 +123,28 @@ class Checkpoints:
         """
         step = int(state.step)
         self.wait()
-        if step in self._manager.all_steps():
+        if step in self._complete():
             return
+        self._remove_unfinished()
         self._saved = True
         items = ocp.args.Composite(
             state=ocp.args.StandardSave(_as_numpy(state)._asdict()),
             facts=ocp.args.JsonSave({**self._facts, "notes": dict(notes or {})}),
         )
         self._manager.save(step, args=items)
+        self._sealing = self._sealer.submit(self._seal, step)
+
+    def _seal(self, step: int) -> None:
+        self._manager.wait_until_finished()
+        integrity.seal(self._folder(step))
+
+    def _remove_unfinished(self) -> None:
+        """What killed processes have left; a reader leaves it alone."""
+        for folder in self._directory.glob(UNFINISHED):
+            shutil.rmtree(folder, ignore_errors=True)
+        for step in self._manager.all_steps():
+            if not self._counts(step):
+                self._manager.delete(step)
 
     def notes(self, step: int) -> dict[str, Any]:
         """What was noted beside the checkpoint of an update."""
@@ -98,14 +152,19 @@ class Checkpoints:
 
     def wait(self) -> None:
         """Returns when everything begun is on disk; raises what went wrong."""
-        self._manager.wait_until_finished()
+        sealing, self._sealing = self._sealing, None
+        if sealing is not None:
+            sealing.result()
         if self._saved:  # a reader deletes nothing
             self._prune()
 
     def close(self) -> None:
-        """Waits and releases the manager's threads."""
-        self.wait()
-        self._manager.close()
+        """Waits and releases the threads."""
+        try:
+            self.wait()
+        finally:
+            self._sealer.shutdown()
+            self._manager.close()
 
     def regular(self) -> list[int]:
         """Steps that the config asked for, not a stop; in numeric order."""
@@ -119,7 +178,7 @@ class Checkpoints:
         return every is not None and step % every == 0
 
     def _prune(self) -> None:
-        steps = sorted(self._manager.all_steps())
+        steps = self._complete()
         regular = [step for step in steps if self._is_regular(step)]
         kept = {*regular[-self._config.train.keep_checkpoints :], *steps[-1:]}
         for step in steps:
@@ -131,7 +190,7 @@ class Checkpoints:
         place = self._directory.parent / "damaged_checkpoints" / str(step)
         place.parent.mkdir(exist_ok=True)
         shutil.rmtree(place, ignore_errors=True)
-        (self._directory / str(step)).rename(place)
+        self._folder(step).rename(place)
         self._manager.reload()
         return place
 
@@ -143,6 +202,7 @@ class Checkpoints:
         Raises:
           CheckpointError: if there is none, or its config, vocabulary or tree
             is not this run's; the message names the first difference.
+          DamagedError: if its files are not as they were written; it names them.
         """
         steps = self.steps()
         step = (steps[-1] if steps else None) if step is None else step
@@ -153,16 +213,47 @@ class Checkpoints:
                 + ("" if step is None else f" of update {step}")
                 + f"; there are: {found}"
             )
-        faults = [self._other_facts(step), self._other_tree(step, like)]
+        folder = self._folder(step)
+        if integrity.is_sealed(folder) and (found := integrity.faults(folder)):
+            raise DamagedError(f"{folder}: is damaged: {integrity.as_text(found)}")
+        try:
+            return self._read(step, like)
+        except CheckpointError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise DamagedError(f"{folder}: cannot be read ({why})") from error
+
+    def _read(self, step: int, like: TrainState) -> TrainState:
+        saved = self._manager.item_metadata(step).state
+        faults = [self._other_facts(step), first_difference(saved, like._asdict())]
         if any(faults):
             raise CheckpointError(
-                f"{self._directory}/{step}: {'; '.join(filter(None, faults))}; "
+                f"{self._folder(step)}: {'; '.join(filter(None, faults))}; "
                 "put back what it was trained with, or train in another run directory"
             )
         items = ocp.args.Composite(
             state=ocp.args.StandardRestore(_blank(like)._asdict())
         )
         return TrainState(**self._manager.restore(step, args=items).state)
+
+    def restore_intact(
+        self, like: TrainState, tell: Callable[[str], None]
+    ) -> TrainState | None:
+        """The newest state that is as it was written, or None if there is none.
+
+        Damaged ones are set aside, and ``tell`` is given a line on each.
+
+        Raises:
+          CheckpointError: if it is intact, but not this run's.
+        """
+        for step in reversed(self.steps()):
+            try:
+                return self.restore(like, step)
+            except DamagedError as error:
+                place = self.set_aside(step)
+                tell(f"{error}; moved to {place}, the one before is used")
+        return None
 
     def _read_facts(self, step: int) -> dict[str, Any]:
         items = ocp.args.Composite(facts=ocp.args.JsonRestore())
@@ -184,23 +275,6 @@ class Checkpoints:
             return None
         return f"was trained with vocabulary {theirs[:12]}, this run has {ours[:12]}"
 
-    def _other_tree(self, step: int, like: TrainState) -> str | None:
-        """The first array that has another place, size or type in this model."""
-        saved = _described(self._manager.item_metadata(step).state)
-        wanted = _described(like._asdict())
-        for path in sorted(saved.keys() | wanted.keys(), key=_parameters_first):
-            if saved.get(path) != wanted.get(path):
-                return (
-                    f"{path} is {saved.get(path, 'absent')} in the checkpoint and "
-                    f"{wanted.get(path, 'absent')} in this model"
-                )
-        return None
-
-
-def _parameters_first(path: str) -> tuple[bool, str]:
-    """Before the optimizer's moments, which have the same sizes."""
-    return not path.startswith("params/"), path
-
 
 def read_facts(directory: Path, step: int) -> dict[str, Any]:
     """Config and vocabulary hash of a checkpoint, without a run's config."""
@@ -216,24 +290,3 @@ def _as_numpy(state: TrainState) -> TrainState:
 
 def _blank(like: TrainState) -> TrainState:
     return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), like)
-
-
-def _described(tree: Any) -> dict[str, str]:
-    """``{path: "dtype[shape]"}`` of the leaves; tuples and lists look alike."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {
-        "/".join(_key_name(key) for key in path): _leaf_name(leaf)
-        for path, leaf in leaves
-    }
-
-
-def _key_name(key: Any) -> str:
-    for attribute in ("key", "name", "idx"):
-        if hasattr(key, attribute):
-            return str(getattr(key, attribute))
-    return str(key)
-
-
-def _leaf_name(leaf: Any) -> str:
-    shape = ",".join(map(str, leaf.shape))
-    return f"{np.dtype(leaf.dtype).name}[{shape}]"

@@ -64,8 +64,12 @@ class Every:
 
     def after(self, report: Report, state: TrainState | None) -> None:
         if state is not None and self.needs_state(report.step):
-            self._action(report.step, state)
-            self._time = time.monotonic()
+            self.act(report.step, state)
+
+    def act(self, step: int, state: TrainState) -> None:
+        """What is done; the clock starts again."""
+        self._action(step, state)
+        self._time = time.monotonic()
 
 
 def train(
@@ -81,8 +85,8 @@ def train(
     """Runs one update a batch; the first is ``state.step + 1``.
 
     The metrics of an update are read after the next one is dispatched, unless
-    a hook wants its state. When ``stop`` is set the loop ends after the update
-    at hand, and every hook has seen it.
+    a hook wants its state. When ``stop`` is set the loop ends before another update,
+    and every hook has seen the last one; it is asked once before each.
 
     Raises:
       Diverged: at the first loss or gradient that is not finite, before any hook
@@ -92,18 +96,17 @@ def train(
     pending = None
     clock = time.monotonic()
     for batch in batches:
+        if stop is not None and stop.is_set():
+            break
         step += 1
         rates = rates_at(step)
         state, metrics = update(state, batch, key, rates)
         if pending is not None:
             clock = _finish(*pending, None, hooks, clock)
         pending = (step, metrics, rates, batch)
-        stopping = stop is not None and stop.is_set()
-        if stopping or any(hook.needs_state(step) for hook in hooks):
+        if any(hook.needs_state(step) for hook in hooks):
             clock = _finish(*pending, state, hooks, clock)
             pending = None
-        if stopping:
-            break
     if pending is not None:
         _finish(*pending, state, hooks, clock)
     return state

@@ -1,7 +1,8 @@
-"""Devices: the only file that calls ``jax.pmap``.
+"""Devices: the only file that calls ``jax.pmap``; several processes are in ``hosts``.
 
 JAX keeps pmap in maintenance mode, so everything that depends on it is here:
-what is replicated, what is sharded, and how the host reads a result.
+what is replicated, what is sharded, and how the host reads a result. With several
+processes each gives and gets the shards of its own devices.
 """
 
 import contextlib
@@ -16,6 +17,11 @@ import jax
 import numpy as np
 from jax import lax
 from jax.experimental.compilation_cache import compilation_cache
+
+from transformer_ablation.parallel import hosts
+from transformer_ablation.parallel.hosts import processes
+
+__all__ = ["hosts", "processes"]
 
 AXIS = "devices"
 # Batches have rows in multiples of 8, so more devices would only hold padding.
@@ -52,9 +58,9 @@ def at_most(count: int) -> Iterator[None]:
         _limit.pop()
 
 
-def processes() -> tuple[int, int]:
-    """The number of this process of a job, and how many there are."""
-    return jax.process_index(), jax.process_count()
+def total_device_count() -> int:
+    """Devices of all processes that a batch is spread over."""
+    return device_count() * processes()[1]
 
 
 def device_description() -> dict[str, Any]:
@@ -194,7 +200,7 @@ def map_update(update: Callable) -> Callable:
         results = mapped(len(rest))(state, batch, *rest)
         # CPU devices share one pool of threads; sums that are not waited for
         # can leave each other without one for ever.
-        shared = device_count() > 1 and jax.default_backend() == "cpu"
+        shared = total_device_count() > 1 and jax.default_backend() == "cpu"
         return jax.block_until_ready(results) if shared else results
 
     cache: dict[int, Callable] = {}
@@ -213,11 +219,48 @@ def map_update(update: Callable) -> Callable:
     return call
 
 
+class SharedEvent:
+    """An event as all processes see it: set for all at the same call, or for none.
+
+    Every process must ask as often as every other. An answer holds what they knew at
+    the call before, so that no update is waited for. Once it is set, each process's own
+    event is as well.
+    """
+
+    def __init__(self, event: Any):
+        self._event, self._set, self._votes = event, False, None
+        self._count = jax.pmap(lambda x: lax.psum(x, AXIS), AXIS, out_axes=None)
+
+    @property
+    def reason(self) -> str | None:
+        """This process's own, where the event has one."""
+        found: str | None = getattr(self._event, "reason", None)
+        return found or ("another process was told to" if self._set else None)
+
+    def is_set(self) -> bool:
+        """Whether any process had been told to stop."""
+        if not self._set:
+            told = np.full(device_count(), self._event.is_set(), np.int32)
+            before, self._votes = self._votes, self._count(told)
+            if jax.default_backend() == "cpu":  # as in map_update
+                jax.block_until_ready(self._votes)
+            self._set = before is not None and int(before) > 0
+            if self._set:
+                self._event.set()
+        return self._set
+
+
+def shared(event: Any) -> Any:
+    """The event, as all processes see it."""
+    return event if processes()[1] == 1 else SharedEvent(event)
+
+
 def map_batch(function: Callable) -> Callable:
     """``function(params, batch)`` over all devices, params replicated.
 
     The host gives rows [R, ...] and gets results [R, ...] as numpy; R must
-    divide by the number of devices.
+    divide by the number of devices of all processes. Every process gives all rows,
+    computes its share, and gets all results.
     """
     begin = begin_batch(function)
     return lambda params, batch: begin(params, batch)()
@@ -232,16 +275,17 @@ def begin_batch(function: Callable) -> Callable:
 
     def begin(params: Any, batch: Any) -> Callable:
         found = mapped(params, jax.tree.map(_split, batch))
-        return lambda: jax.tree.map(_joined, jax.device_get(found))
+        return lambda: hosts.gathered(jax.tree.map(_joined, jax.device_get(found)))
 
     return begin
 
 
 def _split(x: np.ndarray) -> np.ndarray:
-    count = device_count()
-    if x.shape[0] % count:
-        raise ValueError(f"{x.shape[0]} rows do not divide over {count} devices")
-    return x.reshape(count, x.shape[0] // count, *x.shape[1:])
+    total, count, index = total_device_count(), device_count(), processes()[0]
+    if x.shape[0] % total:
+        raise ValueError(f"{x.shape[0]} rows do not divide over {total} devices")
+    shards = x.reshape(total, x.shape[0] // total, *x.shape[1:])
+    return shards[index * count : (index + 1) * count]
 
 
 def _joined(x: np.ndarray) -> np.ndarray:

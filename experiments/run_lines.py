@@ -1,0 +1,27 @@
+"""A run and its scores as lines for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from transformer_ablation.sweep.plan import duration
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """The run and its scores for people."""
+    spent = sum(value or 0 for value in found["seconds"].values())
+    total = (found["parameters"] or {}).get("total")
+    step = "-" if found["step"] is None else f"{found['step']:,}"
+    lines = [
+        f"{found['row']} seed {found['seed']}: {found['state']}"
+        + (f" ({found['reason']})" if found["reason"] else ""),
+        f"update {step} of {found['steps']:,}, {duration(spent)}"
+        + ("" if total is None else f", {total:,} parameters"),
+    ]
+    for score in found["scores"]:
+        steps, n = ", ".join(map(str, score["steps"])), score["unfinished"]
+        lines.append(
+            f"{score['split']} {score['metric']} {score['value']:.2f} "
+            f"({score['sentences']:,} sentences, checkpoint {steps})"
+            + (f"; {n:,} hypotheses hit the length cap" if n else "")
+        )
+    return "\n".join([*lines, f"in {found['directory']}"])
