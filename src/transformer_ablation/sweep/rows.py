@@ -105,7 +105,7 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
       ConfigError: names twice or unfit for a folder, rows that cannot be run, rows
         with equal configs; all faults at once.
     """
-    problems = _name_faults(rows)
+    problems = name_faults(rows)
     expanded, declared = [], {}
     for row in rows:
         try:
@@ -141,7 +141,7 @@ def _changes(base: Config, row: Row) -> dict[str, Any]:
     return changes
 
 
-def _name_faults(rows: Sequence[Row]) -> list[str]:
+def name_faults(rows: Sequence[Row]) -> list[str]:
     """Names that two rows share, or that cannot name a folder."""
     problems = []
     counts = collections.Counter(row.name for row in rows)
