@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from experiments import command
+from experiments import command, slurm_status
 from experiments.tables import print_text
 from transformer_ablation.report.run_status import RunStatus, read_status
 from transformer_ablation.sweep.plan import duration
@@ -27,7 +27,9 @@ def body(values: flags.FlagValues) -> None:
     """Prints the state of every run of the workdir."""
     if values["workdir"].value is None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
-    runs = read_status(values["workdir"].value)
+    runs = slurm_status.with_queue(
+        values["workdir"].value, read_status(values["workdir"].value)
+    )
     print_text(as_json(runs) if values["format"].value == "json" else as_text(runs))
 
 

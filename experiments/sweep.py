@@ -5,7 +5,15 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, shared_flags, sweep_runs, tables
+from experiments import (
+    command,
+    shared_flags,
+    slurm_flags,
+    slurm_follow,
+    slurm_launch,
+    sweep_runs,
+    tables,
+)
 from transformer_ablation.sweep import runs
 from transformer_ablation.sweep.file import SweepFile
 
@@ -14,7 +22,8 @@ def define(values: flags.FlagValues) -> None:
     """Flags of the sweep."""
     shared_flags.define_workdir(values, "folder the sweep lives in; needed")
     shared_flags.define_runs(values)
-    flags.DEFINE_string("launcher", "local", "where runs run: local", values)
+    flags.DEFINE_string("launcher", "local", "where runs run: local, slurm", values)
+    slurm_flags.define(values)
     flags.DEFINE_integer("jobs", 1, "runs at a time: 1", flag_values=values)
     shared_flags.define_cache(values)
 
@@ -23,8 +32,17 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     """Check everything, run what is missing, print the table."""
     _check_options(options)
     workdir, cache = Path(options.workdir), shared_flags.cache_folder(options)
+    if options.cancel:
+        return slurm_follow.cancel(workdir.absolute()) or 0
     seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
-    _, outcome = sweep_runs.complete(workdir, sweep_file, options.rows, seeds, cache)
+    if options.launcher == "slurm":
+        outcome = slurm_launch.launch(options, sweep_file, seeds)
+        if outcome is None:
+            return 0
+    else:
+        _, outcome = sweep_runs.complete(
+            workdir, sweep_file, options.rows, seeds, cache
+        )
     tables.print_table(workdir)
     if not outcome.complete:
         print(outcome.message(), file=sys.stderr)
@@ -38,10 +56,11 @@ def _check_options(options: flags.FlagValues) -> None:
             "--workdir is missing; name a folder for the runs, for example "
             "--workdir=runs/table3"
         )
-    if options.launcher != "local":
+    if options.launcher not in ("local", "slurm"):
         raise command.UsageError(
-            f"--launcher={options.launcher}: not available yet; only local is"
+            f"--launcher={options.launcher}: must be local or slurm"
         )
+    slurm_flags.check(options)
     if options.jobs != 1:
         raise command.UsageError(f"--jobs={options.jobs}: not available yet; only 1 is")
 
@@ -56,10 +75,15 @@ COMMAND = command.Command(
         "--config.data.directory=DIR --workdir=runs/m30k --rows=base,A_h1",
         "python -m experiments.sweep --config=configs/table3.py --workdir=runs/five "
         "--seeds=0,1,2,3,4",
+        "python -m experiments.sweep --config=configs/table3.py --workdir=runs/five "
+        "--launcher=slurm --slurm=partition=gpu --slurm=gres=gpu:1 "
+        "--slurm=time=4:00:00",
+        "python -m experiments.sweep --workdir=runs/five --cancel",
     ),
     define=define,
     body=body,
     takes_config=True,
+    config=lambda options: "configs/base.py" if options.cancel else None,
 )
 
 if __name__ == "__main__":

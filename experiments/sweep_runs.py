@@ -1,7 +1,7 @@
 """What a sweep does: check everything, run what is missing."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from transformer_ablation.sweep import local, rows, runs
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.progress import Reporter
 
+Launch = Callable[[list[runs.Run], Path], local.Outcome]
+
 
 def complete(
     workdir: Path,
@@ -19,11 +21,12 @@ def complete(
     names: Sequence[str] | None,
     seeds: Sequence[int],
     cache: Path,
+    launch: Launch | None = None,
 ) -> tuple[list[runs.Run], local.Outcome]:
     """Check everything, then run what is missing of some rows (None: all) and seeds.
 
-    Nothing is written to the workdir before all has been checked: a request that is
-    refused leaves it as it was.
+    ``launch`` has it run elsewhere than here. Nothing is written to the workdir
+    before all has been checked: a request that is refused leaves it as it was.
     """
     base = sweep_file.base
     expanded = rows.expand(base, rows.select(sweep_file.rows, names))
@@ -36,7 +39,7 @@ def complete(
         previous = check_workdir(workdir, base)
         runs.check_folders(todo, read_record)
         sweep_record.write(workdir, previous, sweep_file, expanded, seeds)
-        return todo, _launch(todo, cache)
+        return todo, (launch or run_here)(todo, cache)
 
 
 def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
@@ -55,7 +58,7 @@ def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     return previous
 
 
-def _launch(todo: list[runs.Run], cache: Path) -> local.Outcome:
+def run_here(todo: list[runs.Run], cache: Path) -> local.Outcome:
     """Run what has no result; JAX is loaded only if there is something."""
     states = runs.finals(todo, read_record)
     if len(states) == len(todo):

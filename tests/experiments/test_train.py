@@ -104,7 +104,7 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
         return Outcome({each.name: "preempted" for each in todo}, {}, True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep_runs, "_launch", launch)
+        patch.setattr(sweep_runs, "run_here", launch)
         patch.setattr(sweep_runs.sweep_data, "check", lambda todo, cache: None)
         code, out, error = run("--seed=3", "--format=json")
         assert code == 1 and "1 of 1 runs have no result yet" in error
