@@ -160,7 +160,8 @@ def get_rows() -> list[Row]:
         ppl, bleu, *millions = printed
         result = PaperResult(ppl, bleu, millions[0] if millions else None)
         group = "big" if name == "big" else name.partition("_")[0]
-        return Row(name, group, label, changes, result)
+        reason = "as the paper's big model" if name == "big" else None
+        return Row(name, group, label, changes, result, reason)
 
     return [
         row("base", "base", BASE.changes, 4.92, 25.8, 65),

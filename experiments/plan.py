@@ -13,12 +13,12 @@ from transformer_ablation.model.accounting import (
     parameter_counts,
     step_flops,
 )
+from transformer_ablation.model.memory import update_memory
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import plan, rows, runs
 from transformer_ablation.sweep.file import SweepFile
 
-# What presets are compared over where no --config says.
-PRESET_BASE = "configs/base.py"
+PRESET_BASE = "configs/base.py"  # compared over where no --config says
 
 
 def define(values: flags.FlagValues) -> None:
@@ -28,6 +28,9 @@ def define(values: flags.FlagValues) -> None:
     rate = plan.DEFAULT_FLOPS_PER_SECOND
     text = "operations a second that the times assume, sustained"
     flags.DEFINE_float("flops_per_second", rate, text, 1.0, flag_values=values)
+    text = "take the times from updates of the smallest and the largest row, here"
+    flags.DEFINE_bool("measure", False, text, flag_values=values)
+    shared_flags.define_cache(values)
     text = "print only where these presets differ, with commas; --config is then"
     text += f" {PRESET_BASE} by default"
     flags.DEFINE_list("compare_presets", None, text, flag_values=values)
@@ -45,13 +48,16 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         return
     chosen = rows.select(sweep_file.rows, options.rows)
     seeds = runs.parse_seeds(options.seeds, sweep_file.base.train.seed)
+    expanded = rows.expand(sweep_file.base, chosen)
     counted = plan.make_plan(
         sweep_file.title,
-        rows.expand(sweep_file.base, chosen),
+        expanded,
         seeds,
         parameter_counts=parameter_counts,
         paper_counts=paper_counts,
         step_flops=step_flops,
+        update_memory=update_memory,
+        measured=_measure(options, expanded) if options.measure else None,
         flops_per_second=options.flops_per_second,
         state_of=lambda item, seed: _state(options.workdir, item, seed),
     )
@@ -60,6 +66,12 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         print(json.dumps({**plan.as_json(counted), "notes": notes}, indent=1))
     else:
         print("\n".join([plan.as_text(counted), *notes]))
+
+
+def _measure(options: flags.FlagValues, expanded: list) -> plan.StepTimes:
+    from experiments import plan_measure  # loads JAX
+
+    return plan_measure.measure(expanded, shared_flags.cache_folder(options))
 
 
 def _compare(options: flags.FlagValues, sweep_file: SweepFile) -> None:
@@ -90,11 +102,10 @@ def _state(workdir: str | None, item: rows.ExpandedRow, seed: int) -> str:
 COMMAND = command.Command(
     name="plan",
     summary="Expand and check every row of a sweep, and count parameters, FLOPs, "
-    "time and disk. Touches no data and no device.",
+    "time, memory and disk. Touches no data and no device but with --measure.",
     examples=(
-        "python -m experiments.plan --config=configs/table3.py:grammar",
         "python -m experiments.plan --config=configs/table3.py:wmt14 --seeds=0,1,2",
-        "python -m experiments.plan --config=configs/table3.py --format=json",
+        "python -m experiments.plan --config=configs/table3.py --measure",
         "python -m experiments.plan "
         "--compare_presets=paper,tensor2tensor_2017_06,tensor2tensor_later",
     ),

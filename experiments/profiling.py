@@ -6,14 +6,16 @@ The request travels in the environment, so it reaches the process that trains.
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
 from experiments.command import UsageError
-from transformer_ablation.config import Config
+from transformer_ablation.report.record import read_record
+from transformer_ablation.sweep import rows, runs
+from transformer_ablation.sweep.file import SweepFile
 
 VARIABLE = "TRANSFORMER_ABLATION_PROFILE"
 
@@ -43,14 +45,17 @@ def parse(text: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def check(text: str, config: Config, record: Mapping[str, Any] | None) -> None:
+def check(text: str, sweep_file: SweepFile, workdir: Path, row: str, seed: int) -> None:
     """Refuse updates that the run does not have, or has behind it.
 
     Raises:
       UsageError: naming those that can be traced.
     """
     first, last = parse(text)
-    steps, done = config.train.steps, (record or {}).get("step") or 0
+    chosen = rows.select(sweep_file.rows, [row])
+    steps = rows.expand(sweep_file.base, chosen)[0].config.train.steps
+    record = read_record(runs.folder(workdir, row, seed)) or {}
+    done = record.get("step") or 0
     if last > steps:
         raise UsageError(f"--profile={text}: the run has {steps:,} updates")
     if first <= done:

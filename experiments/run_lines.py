@@ -1,9 +1,24 @@
 """A run and its scores as lines for people."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from transformer_ablation.sweep.plan import duration
+
+
+def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The run as one JSON object; what is not known is None."""
+    names = "row group label seed reason step tokens_per_second parameters".split()
+    return {
+        **{name: record[name] for name in names},
+        "state": record["status"],
+        "steps": record["config"]["train"]["steps"],
+        "seconds": record["seconds"],
+        "scores": record["scores"],
+        "config": record["config"],
+        "directory": str(directory),
+    }
 
 
 def as_text(found: Mapping[str, Any]) -> str:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, status_text
+from experiments import command, slurm_status, status_text
 from experiments.tables import print_text
 from transformer_ablation.report.run_status import RunStatus, read_status
 from transformer_ablation.sweep import claims
 
 FORMATS = ("text", "json")
 EVERY_SECONDS = 2.0
+QUEUE_SECONDS = 15.0
 
 
 def define(values: flags.FlagValues) -> None:
@@ -29,7 +30,10 @@ def body(values: flags.FlagValues) -> None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
     if values["watch"].value:
         _check_watch(values["format"].value)
-        status_text.watch(lambda: status_text.as_text(runs(workdir)), EVERY_SECONDS)
+        # A queue is many people's; one's own files may be read as often as one likes.
+        often = not (Path(workdir) / "slurm").is_dir()
+        seconds = EVERY_SECONDS if often else QUEUE_SECONDS
+        status_text.watch(lambda: status_text.as_text(runs(workdir)), seconds)
         return
     as_json = values["format"].value == "json"
     found = runs(workdir)
@@ -37,8 +41,8 @@ def body(values: flags.FlagValues) -> None:
 
 
 def runs(workdir: str) -> list[RunStatus]:
-    """Every run of the workdir, with who holds it."""
-    return read_status(workdir, holder_of)
+    """Every run of the workdir, with who holds it and where it is in a queue."""
+    return slurm_status.with_queue(workdir, read_status(workdir, holder_of))
 
 
 def holder_of(folder: Path) -> str | None:

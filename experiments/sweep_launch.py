@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,13 @@ def launch(
             cost=cost,
             stop=stop,
         )
+
+
+def launcher(
+    cache: Path, stop: stopping.Stop, shares: Sequence[Share] = (Share(),)
+) -> Callable[[list[runs.Run]], Outcome]:
+    """``launch(runs)`` with workers in processes of their own."""
+    return lambda todo: launch(todo, worker_starter(cache), shares, stop)
 
 
 def cost(run: runs.Run) -> float:

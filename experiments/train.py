@@ -2,9 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from absl import flags
 
@@ -19,7 +17,7 @@ from experiments import (
     train_hosts,
 )
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import rows, runs, stopping
+from transformer_ablation.sweep import stopping
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.runs import Run
@@ -52,7 +50,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     directory, outcome = ended[0].directory, ended[1]
     record = read_record(directory)
     if record is not None:
-        found = summary(directory, record)
+        found = run_lines.summary(directory, record)
         as_json = options.format == "json"
         print(json.dumps(found, indent=1) if as_json else run_lines.as_text(found))
     if not outcome.complete:
@@ -68,45 +66,18 @@ def _complete(
     cache = shared_flags.cache_folder(options)
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
     stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
-    _check_profile(options, sweep_file, workdir, seed)
+    if options.profile is not None:
+        profiling.check(options.profile, sweep_file, workdir, options.row, seed)
     with stopping.at_limits(stop, minutes), profiling.asked(options.profile):
         if place is not None:
             what = sweep_file, options.row, seed
             return train_hosts.complete(place, workdir, *what, cache, stop)
-        start = sweep_launch.worker_starter(cache)
+        request = sweep_runs.Request([options.row], [seed])
+        launch = sweep_launch.launcher(cache, stop)
         (run,), outcome = sweep_runs.complete(
-            workdir,
-            sweep_file,
-            sweep_runs.Request([options.row], [seed]),
-            cache,
-            lambda todo: sweep_launch.launch(todo, start, stop=stop),
+            workdir, sweep_file, request, cache, launch
         )
     return run, outcome
-
-
-def _check_profile(
-    options: flags.FlagValues, sweep_file: SweepFile, workdir: Path, seed: int
-) -> None:
-    if options.profile is None:
-        return
-    named = rows.select(sweep_file.rows, [options.row])
-    (row,) = rows.expand(sweep_file.base, named)
-    record = read_record(runs.folder(workdir, options.row, seed))
-    profiling.check(options.profile, row.config, record)
-
-
-def summary(directory: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The run as one JSON object; what is not known is None."""
-    names = "row group label seed reason step tokens_per_second parameters".split()
-    return {
-        **{name: record[name] for name in names},
-        "state": record["status"],
-        "steps": record["config"]["train"]["steps"],
-        "seconds": record["seconds"],
-        "scores": record["scores"],
-        "config": record["config"],
-        "directory": str(directory),
-    }
 
 
 COMMAND = command.Command(

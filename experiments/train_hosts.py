@@ -1,6 +1,6 @@
 """One run as the work of several processes, on one host or many.
 
-Process 0 checks, locks and writes as ``sweep_runs`` does for one process. The others
+Process 0 checks, claims and writes as ``sweep_runs`` does for one process. The others
 make their own data, hear from it whether there is something to do, and do their share.
 """
 
@@ -8,15 +8,13 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from experiments import command, sweep_data, sweep_launch, sweep_record, sweep_runs
+from experiments import command, sweep_data, sweep_runs
 from experiments.host_flags import Place
+from experiments.sweep_here import Here, refuse_held
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import claims, rows, runs, stopping
-from transformer_ablation.sweep.devices import Share
+from transformer_ablation.sweep import rows, runs, stopping
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.outcome import Outcome
-from transformer_ablation.sweep.protocols import Hear
-from transformer_ablation.sweep.worker_thread import WorkerThread
 
 NOTHING = "nothing"
 # Exit codes of a process that is not the first, where all end together.
@@ -45,70 +43,33 @@ def complete(
         if place.index:
             code = _follow(sweep_file, workdir, row, seed, cache, stop)
             return code if code in OUTCOMES.values() else hosts.leave_at_once(code)
-        lead = _Lead(cache, stop)
-        request = sweep_runs.Request([row], [seed])
+        here, request = Here(cache, stop), sweep_runs.Request([row], [seed])
         (run,), outcome = sweep_runs.complete(
-            workdir, sweep_file, request, cache, lead.launch
+            workdir, sweep_file, request, cache, lambda todo: _lead(here, todo)
         )
     except BaseException as error:
         _fail(error, place, workdir)
-    if lead.working or not (outcome.complete or outcome.interrupted):
+    if here.working or not (outcome.complete or outcome.interrupted):
         print(outcome.message(), file=sys.stderr)
         hosts.leave_at_once(outcome.exit_code)
     return run, outcome
 
 
-class _Lead:
-    """Process 0: tells the others what is run, or that nothing is, and runs it."""
+def _lead(here: Here, todo: list[runs.Run]) -> Outcome:
+    """Tells the others what is run, or that nothing is, and runs it."""
+    from transformer_ablation.parallel import hosts
 
-    def __init__(self, cache: Path, stop: stopping.Stop):
-        self._cache, self._stop = cache, stop
-        self._worker: WorkerThread | None = None
-
-    @property
-    def working(self) -> bool:
-        """Whether the run still goes on, as after a second Ctrl-C."""
-        return self._worker is not None and self._worker.working
-
-    def launch(self, todo: list[runs.Run]) -> Outcome:
-        """The run in a thread: its devices are those of this process."""
-        from transformer_ablation.parallel import hosts
-
-        (run,) = todo
-        done = runs.finals(todo, read_record)
-        if not done:
-            _refuse_held(run)
-        hosts.text_from_first(NOTHING if done else run.identity)
-        if not done and hosts.agreed(False):
-            raise hosts.HostsError(
-                f"{run.name}: another process was started with another command, code "
-                "or data; start all with the same, but for --process_index"
-            )
-        return sweep_launch.launch(todo, self._start, stop=self._stop)
-
-    def _start(self, share: Share, hear: Hear) -> WorkerThread:
-        from experiments.run import run_one_factory
-
-        self._worker = WorkerThread(
-            lambda: run_one_factory(self._cache),
-            hear,
-            read_record=read_record,
-            mark_stopped=sweep_record.mark_stopped,
+    (run,) = todo
+    done = runs.finals(todo, read_record)
+    if not done:
+        refuse_held(run)
+    hosts.text_from_first(NOTHING if done else run.identity)
+    if not done and hosts.agreed(False):
+        raise hosts.HostsError(
+            f"{run.name}: another process was started with another command, code or "
+            "data; start all with the same, but for --process_index"
         )
-        return self._worker
-
-
-def _refuse_held(run: runs.Run) -> None:
-    """A launcher waits for runs that others hold; here the other processes would too.
-
-    Raises:
-      SweepError: if another launcher gives signs of life.
-    """
-    holder = claims.living(run.directory)
-    if holder is not None:
-        raise runs.SweepError(
-            f"{run.name}: {holder} is doing it; wait for that, or stop it"
-        )
+    return here.launch(todo)
 
 
 def _follow(

@@ -117,7 +117,7 @@ def test_plan_takes_a_rate(capsys):
         (plan.COMMAND, ["--flops_per_second=0"], "flag --flops_per_second=0"),
         (plan.COMMAND, ["--format=xml"], "flag --format=xml"),
         (sweep.COMMAND, [], "--workdir is missing"),
-        (sweep.COMMAND, ["--workdir=w", "--launcher=slurm"], "--launcher=slurm: not"),
+        (sweep.COMMAND, ["--workdir=w", "--launcher=pbs"], "--launcher=pbs: must be"),
         (sweep.COMMAND, ["--workdir=w", "--jobs=999"], "--jobs=999: 999 runs at a"),
         (sweep.COMMAND, ["--workdir=w", "--rows=bse"], "unknown row 'bse'; did you"),
         (

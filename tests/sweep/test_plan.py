@@ -1,6 +1,7 @@
 """The plan: exact sums of what the counting functions say."""
 
 import dataclasses
+import types
 
 import pytest
 
@@ -9,7 +10,12 @@ from transformer_ablation.sweep.plan import as_json, as_text, duration, make_pla
 from transformer_ablation.sweep.rows import BASE, PaperResult, Row, expand
 
 LONG = Row(
-    "long", "T", "longer", lambda b: {"train.steps": 7}, PaperResult(4.33, 26.4, None)
+    "long",
+    "T",
+    "longer",
+    lambda b: {"train.steps": 7},
+    PaperResult(4.33, 26.4, None),
+    "as was asked",
 )
 
 
@@ -24,6 +30,7 @@ def plan(tiny_config):
         parameter_counts=lambda model, size: {"embedding": size, "total": 1000},
         paper_counts=lambda model: {"first_code": model.d_model, "text": 7},
         step_flops=lambda config: 50,
+        update_memory=lambda config: 3_000_000,
         flops_per_second=10,
         state_of=lambda item, seed: states.get((item.row.name, seed), "pending"),
     )
@@ -37,6 +44,33 @@ def test_row_figures(plan):
     assert (base.seconds, long.seconds) == (30, 35)
     # Three numbers of 4 bytes for each of 1,000 parameters, 5 checkpoints kept.
     assert base.disk_bytes == 3 * 4 * 1000 * 5
+
+
+def test_memory_and_the_reason_of_another_budget_are_told(plan):
+    text, found = as_text(plan), as_json(plan)["rows"]
+    assert "Another budget than base's: long (as was asked)." in text
+    assert [row["budget_reason"] for row in found] == [None, "as was asked"]
+    assert {row["memory_bytes"] for row in found} == {3_000_000} and "  3 MB  " in text
+
+
+def test_measured_times_take_the_place_of_the_rate(tiny_config):
+    """2 seconds and 1/10 s a FLOP: 7 for 50 FLOPs, so 42 for the 6 updates."""
+    measured = types.SimpleNamespace(
+        text="measured on a toy", seconds=lambda flops: 2 + flops / 10
+    )
+    found = make_plan(
+        "A study",
+        expand(tiny_config, [BASE]),
+        [0],
+        parameter_counts=lambda model, size: {"total": 1},
+        paper_counts=lambda model: {"first_code": 1, "text": 1},
+        step_flops=lambda config: 50,
+        update_memory=lambda config: 1,
+        measured=measured,
+    )
+    assert found.rows[0].seconds == 42 and as_json(found)["flops_per_second"] is None
+    assert as_json(found)["times"] == "measured on a toy"
+    assert "Times are measured on a toy, one run after" in as_text(found)
 
 
 def test_only_unfinished_runs_are_left(plan):

@@ -1,5 +1,7 @@
 """Rows: pure functions of base, refused all at once where they cannot be run."""
 
+import dataclasses
+
 import pytest
 
 from transformer_ablation.config import ConfigError, replace
@@ -147,3 +149,16 @@ def test_select_suggests_near_names():
     near, far = caught.value.problems
     assert near.startswith("unknown row 'A_h3'; did you mean A_h")
     assert far == "unknown row 'zzz'; the rows are: base, A_h1, A_h4, big"
+
+
+def test_another_budget_needs_a_reason(tiny_config):
+    """Base has 6 updates of 512 positions; half of them, each twice as large, is it."""
+    equal = {"train.steps": 3, "data.tokens_per_batch": 1024}
+    equal |= {"train.evaluate_every_steps": 3, "train.checkpoint_every_steps": 3}
+    expand(tiny_config, [Row("same", "x", "x", lambda b: equal)])
+    longer = Row("longer", "x", "x", lambda b: {"train.steps": 12})
+    with pytest.raises(ConfigError) as error:
+        expand(tiny_config, [longer])
+    assert "row longer: trains on 6,144 target positions" in str(error.value)
+    assert "base on 3,072; give all rows one budget" in str(error.value)
+    expand(tiny_config, [dataclasses.replace(longer, budget_reason="as in the paper")])

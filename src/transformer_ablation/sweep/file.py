@@ -7,7 +7,7 @@ import pathlib
 import sys
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from transformer_ablation.config import Config, ConfigError, from_mapping
@@ -22,12 +22,16 @@ class SweepFileError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class SweepFile:
-    """What a sweep file says, after the overrides of the command line."""
+    """What a sweep file says, after the overrides of the command line.
+
+    ``slurm`` is its ``SLURM``: what a cluster is asked for, no part of any config.
+    """
 
     path: str
     title: str
     base: Config
     rows: tuple[Row, ...]
+    slurm: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def load(argument: str, override: Callable[[Any], list[str]]) -> SweepFile:
@@ -56,7 +60,12 @@ def load(argument: str, override: Callable[[Any], list[str]]) -> SweepFile:
     if problems:
         raise ConfigError(problems)
     title = str(getattr(module, "TITLE", path.stem))
-    return SweepFile(argument, title, base, _rows(module, path))
+    slurm = getattr(module, "SLURM", {})
+    if not isinstance(slurm, Mapping):
+        raise SweepFileError(
+            f"{path}: SLURM must be a dict, as in {{'time': '4:00:00'}}"
+        )
+    return SweepFile(argument, title, base, _rows(module, path), slurm)
 
 
 def _separate(argument: str) -> tuple[pathlib.Path, str | None]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from transformer_ablation.config import Config, ModelConfig, to_mapping
 from transformer_ablation.sweep.rows import ExpandedRow
@@ -18,6 +18,14 @@ PaperCounts = Callable[[ModelConfig], dict[str, int]]
 StepFlops = Callable[[Config], int]
 
 
+class StepTimes(Protocol):
+    """Times of updates from a few that were measured, and a word on which."""
+
+    text: str
+
+    def seconds(self, flops: int) -> float: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class RowPlan:
     """One row; costs are those of one of its runs (one seed)."""
@@ -26,6 +34,7 @@ class RowPlan:
     parameters: dict[str, int]
     paper_counts: dict[str, int]
     flops_per_step: int
+    memory_bytes: int
     seconds: float
     states: dict[int, str]
 
@@ -58,11 +67,15 @@ class RowPlan:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """All rows of a sweep and the rate their times assume."""
+    """All rows of a sweep and the rate their times assume.
+
+    ``measured`` says what the times were taken from instead, if they were.
+    """
 
     title: str
     rows: tuple[RowPlan, ...]
     flops_per_second: float
+    measured: str | None = None
 
     def left(self, quantity: str) -> float:
         """A quantity of RowPlan summed over all runs that are not finished."""
@@ -77,6 +90,8 @@ def make_plan(
     parameter_counts: ParameterCounts,
     paper_counts: PaperCounts,
     step_flops: StepFlops,
+    update_memory: StepFlops,
+    measured: StepTimes | None = None,
     flops_per_second: float = DEFAULT_FLOPS_PER_SECOND,
     state_of: Callable[[ExpandedRow, int], str] = lambda item, seed: "pending",
 ) -> Plan:
@@ -85,24 +100,28 @@ def make_plan(
     for item in expanded:
         config = item.config
         step = step_flops(config)
+        seconds = measured.seconds(step) if measured else step / flops_per_second
         rows.append(
             RowPlan(
                 item=item,
                 parameters=parameter_counts(config.model, config.data.vocabulary_size),
                 paper_counts=paper_counts(config.model),
                 flops_per_step=step,
-                seconds=config.train.steps * step / flops_per_second,
+                memory_bytes=update_memory(config),
+                seconds=config.train.steps * seconds,
                 states={seed: state_of(item, seed) for seed in seeds},
             )
         )
-    return Plan(title, tuple(rows), flops_per_second)
+    text = measured.text if measured else None
+    return Plan(title, tuple(rows), flops_per_second, text)
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
     """One object; ``rows`` has an entry a row, its figures for one seed."""
     return {
         "title": plan.title,
-        "flops_per_second": plan.flops_per_second,
+        "flops_per_second": None if plan.measured else plan.flops_per_second,
+        "times": plan.measured or "from FLOPs",
         "runs": sum(len(row.states) for row in plan.rows),
         "runs_left": sum(row.runs_left for row in plan.rows),
         "seconds_left": plan.left("seconds"),
@@ -126,6 +145,8 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
         "target_tokens": row.target_tokens,
         "flops": {"per_step": row.flops_per_step, "training": row.flops},
         "seconds": row.seconds,
+        "memory_bytes": row.memory_bytes,
+        "budget_reason": row.item.row.budget_reason,
         "disk_bytes": row.disk_bytes,
         "paper": None if paper is None else dataclasses.asdict(paper),
     }
@@ -142,7 +163,7 @@ def as_text(plan: Plan) -> str:
         "FLOPs",
         "time",
     ]
-    cells = [[*head, "disk", "finished"], *(_cells(row) for row in plan.rows)]
+    cells = [[*head, "memory", "disk", "finished"], *(_cells(row) for row in plan.rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     lines = [plan.title, ""]
     for line in cells:
@@ -166,6 +187,7 @@ def _cells(row: RowPlan) -> list[str]:
         f"{row.target_tokens:.2e}",
         f"{row.flops:.2e}",
         duration(row.seconds),
+        size(row.memory_bytes),
         size(row.disk_bytes),
         f"{done}/{len(row.states)}",
     ]
@@ -179,11 +201,29 @@ def _notes(plan: Plan) -> list[str]:
         f"{plan.left('flops'):.2e} FLOPs, about {duration(plan.left('seconds'))}, "
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
         _parameters(plan.rows[0]),
-        f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
-        "--flops_per_second), one run after the other, and leave out compiling and "
-        "scoring; figures of a row are for one seed. Positions include padding; FLOPs "
+        *_budgets(plan),
+        f"{_times(plan)}, one run after the other, and leave out compiling and "
+        "scoring; figures of a row are for one seed. Memory is an estimate for an "
+        "update on one device; n devices hold the parameters each and share the rest. "
+        "Positions include padding; FLOPs "
         f"are for full batches of {' or '.join(_row_kinds(plan))}.",
     ]
+
+
+def _times(plan: Plan) -> str:
+    if plan.measured:
+        return f"Times are {plan.measured}"
+    return (
+        f"Times assume {plan.flops_per_second:.3g} FLOP/s sustained (change it with "
+        "--flops_per_second, or measure with --measure)"
+    )
+
+
+def _budgets(plan: Plan) -> list[str]:
+    """Rows that train on more or less than base, and why."""
+    reasons = {row.item.row.name: row.item.row.budget_reason for row in plan.rows}
+    told = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
+    return [f"Another budget than base's: {', '.join(told)}."] if told else []
 
 
 def _parameters(row: RowPlan) -> str:

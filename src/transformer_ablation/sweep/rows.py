@@ -36,13 +36,17 @@ class PaperResult:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One row of a table. ``changes(base)`` gives ``{"section.field": value}``."""
+    """One row of a table. ``changes(base)`` gives ``{"section.field": value}``.
+
+    ``budget_reason`` says why it trains on more or less than base does.
+    """
 
     name: str
     group: str
     label: str
     changes: Callable[[Config], Mapping[str, Any]]
     paper: PaperResult | None = None
+    budget_reason: str | None = None
 
 
 BASE = Row("base", "base", "base", lambda base: {})
@@ -103,9 +107,10 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
 
     Raises:
       ConfigError: names twice or unfit for a folder, rows that cannot be run, rows
-        with equal configs; all faults at once.
+        with equal configs, or with another budget than base's and no reason for it;
+        all faults at once.
     """
-    problems = _name_faults(rows)
+    problems = name_faults(rows)
     expanded, declared = [], {}
     for row in rows:
         try:
@@ -118,6 +123,7 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
         changed = {p: new for p, (_, new) in differences(base, config).items()}
         expanded.append(ExpandedRow(row, config, changed))
     problems += _equal_rows(expanded, declared)
+    problems += _unequal_budgets(base, expanded)
     if problems:
         raise ConfigError(problems)
     return expanded
@@ -141,7 +147,7 @@ def _changes(base: Config, row: Row) -> dict[str, Any]:
     return changes
 
 
-def _name_faults(rows: Sequence[Row]) -> list[str]:
+def name_faults(rows: Sequence[Row]) -> list[str]:
     """Names that two rows share, or that cannot name a folder."""
     problems = []
     counts = collections.Counter(row.name for row in rows)
@@ -176,3 +182,19 @@ def _equal_rows(expanded: list[ExpandedRow], declared: dict) -> list[str]:
             "or leave one of them out with --rows"
         )
     return problems
+
+
+def budget(config: Config) -> int:
+    """Target positions that a run trains on, padding included."""
+    return config.train.steps * config.data.tokens_per_batch
+
+
+def _unequal_budgets(base: Config, expanded: Iterable[ExpandedRow]) -> list[str]:
+    """Rows that would win or lose by training longer, without a word."""
+    return [
+        f"row {item.row.name}: trains on {budget(item.config):,} target positions "
+        f"(train.steps x data.tokens_per_batch), base on {budget(base):,}; give all "
+        "rows one budget, or say why in Row(..., budget_reason=...)"
+        for item in expanded
+        if budget(item.config) != budget(base) and not item.row.budget_reason
+    ]
