@@ -5,7 +5,6 @@ The request travels in the environment, so it reaches the process that trains.
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +78,16 @@ def asked(text: str | None) -> Iterator[None]:
         del os.environ[VARIABLE]
 
 
-def traced(update: Callable[..., Any], done: int, directory: Path) -> Callable:
-    """``update``, which traces what is asked for; ``done`` updates lie behind it."""
+def traced(
+    update: Callable[..., Any],
+    done: int,
+    directory: Path,
+    note: Callable[[str], None],
+) -> Callable[..., Any]:
+    """``update``, which traces what is asked for; ``done`` updates lie behind it.
+
+    ``note`` hears where the trace is.
+    """
     import jax
 
     if VARIABLE not in os.environ:
@@ -103,7 +110,7 @@ def traced(update: Callable[..., Any], done: int, directory: Path) -> Callable:
             jax.block_until_ready(result)
             jax.profiler.stop_trace()
             place = directory / "plugins" / "profile"
-            print(f"updates {first} to {last} traced: {place}", file=sys.stderr)
+            note(f"updates {first} to {last} traced: {place}")
         return result
 
     return call

@@ -66,19 +66,19 @@ def execute(
         return _lead(run, parts, checkpoints, stop, progress, clock)
     except Exception as error:
         if hosts.lost(error):
-            raise HostsError(
-                f"another process of this run was lost: {error}"
-            ) from error
+            raise HostsError(f"a process of this run was lost: {error}") from error
         raise
     finally:
         checkpoints.close()
 
 
+def _note(progress: Progress) -> Callable[[str], None]:
+    return lambda text: progress({"note": text})
+
+
 def _lead(run, parts, checkpoints, stop, progress, clock) -> str:
     config = run.config
-    state = run_sharing.first_state(
-        parts.model, config, checkpoints, lambda text: progress({"note": text})
-    )
+    state = run_sharing.first_state(parts.model, config, checkpoints, _note(progress))
     steps = checkpoints.steps()
     run_record.begin(run, parts.prepared, steps)
     meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
@@ -114,5 +114,5 @@ def _train(run, parts, state, stop, checkpoints, progress, meter):
         hooks = run_hooks.hooks(config, validate, checkpoints, writer, progress, meter)
         seen = {(e["step"], e["tag"]) for e in last_metrics(run.directory)}
         missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
-        update = profiling.traced(parts.update(), start, run.directory)
+        update = profiling.traced(parts.update(), start, run.directory, _note(progress))
         return run_parts.train_on(parts, state, update, hooks, hooks[1], missed, stop)

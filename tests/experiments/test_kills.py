@@ -3,6 +3,7 @@
 Fifty kills instead of three: ``KILLS=50 pytest tests/experiments/test_kills.py``.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -28,7 +29,7 @@ SETTINGS = (
 # Updates slow enough that a kill comes in the middle of something; the mark says that
 # imports and compiling are over.
 SLOW = """
-import pathlib, sys, time
+import os, pathlib, time
 from transformer_ablation.data import batches
 
 iterate = batches.TrainBatches.iterate
@@ -37,30 +38,38 @@ iterate = batches.TrainBatches.iterate
 def iterating(self, *rest):
     for number, batch in enumerate(iterate(self, *rest)):
         if number == 1:
-            pathlib.Path(sys.argv[-1]).touch()
+            pathlib.Path(os.environ["MARK"]).touch()
         time.sleep(0.02)
         yield batch
 
 
 batches.TrainBatches.iterate = iterating
-from experiments import command, train
+from experiments import sweep_worker
 
-sys.exit(command.run(train.COMMAND, sys.argv[1:-1]))
+sweep_worker.main()
 """
-# The first validation gets a signal to stop, and is given up.
+# The launcher gets a signal to stop in the first validation, which is given up.
 STOPPED = """
-import os, signal
+import os, signal, time
 from experiments import run_hooks
 
 perplexity = run_hooks.perplexity
 
 
 def signalled(*given):
-    os.kill(os.getpid(), signal.SIGUSR2)
+    os.kill(os.getppid(), signal.SIGUSR2)
+    time.sleep(2)  # the launcher has told this worker
     return perplexity(*given)
 
 
 run_hooks.perplexity = signalled
+"""
+LAUNCHER = """
+import os, sys
+from experiments import command, sweep_launch, train
+
+sweep_launch.WORKER = (sys.executable, "-c", os.environ["WORKER"])
+sys.exit(command.run(train.COMMAND, sys.argv[1:]))
 """
 
 
@@ -78,15 +87,19 @@ def undisturbed(folder):
 
 
 def started(folder, workdir, mark, before=""):
-    program = f"{before}{SLOW}"
-    given = [sys.executable, "-c", program, *map(str, command(folder, workdir)), mark]
-    environment = {**os.environ, **tiny.ENVIRONMENT}
-    return subprocess.Popen(given, env=environment, stderr=subprocess.PIPE)
+    given = [sys.executable, "-c", LAUNCHER, *map(str, command(folder, workdir))]
+    asked = {"MARK": str(mark), "WORKER": f"{before}{SLOW}"}
+    return subprocess.Popen(
+        given,
+        env={**os.environ, **tiny.ENVIRONMENT, **asked},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def killed(folder, workdir, mark, delay, saved):
-    """Starts or goes on with the run, and kills it so long after an update, and not
-    before there is a checkpoint where ``saved``; its exit code and stderr."""
+    """Starts or goes on with the run, and kills all of it so long after an update, and
+    not before there is a checkpoint where ``saved``; its exit code and stderr."""
     run = workdir / "runs/base/seed0"
     mark.unlink(missing_ok=True)
     child = started(folder, workdir, mark)
@@ -95,7 +108,8 @@ def killed(folder, workdir, mark, delay, saved):
     ):
         time.sleep(0.01)
     time.sleep(delay)
-    child.send_signal(signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it has finished
+        os.killpg(child.pid, signal.SIGKILL)
     text = child.communicate()[1].decode()
     return child.returncode, text
 
