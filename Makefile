@@ -4,6 +4,7 @@ PYTHON =
 CONFIG = configs/table3.py:grammar
 WORKDIR = runs/table3
 ARGS =
+TEST_PROCESSES = 2
 
 # Shims of version managers exist for versions that do not run, so an interpreter
 # counts only once it has printed its own version and place.
@@ -28,6 +29,7 @@ help:
 	@echo
 	@echo 'Settings: PYTHON=python3.12  CONFIG=$(CONFIG)'
 	@echo '          WORKDIR=$(WORKDIR)  ARGS="more flags"'
+	@echo '          TEST_PROCESSES=0 to have tests run one after the other'
 
 # Large arrays in huge pages: a training step on a CPU takes up to a third less time.
 table3: export GLIBC_TUNABLES = glibc.malloc.hugetlb=1
@@ -38,7 +40,7 @@ table3: venv
 	@.venv/bin/python -m experiments.sweep --config='$(CONFIG)' --workdir='$(WORKDIR)' $(ARGS)
 
 test: venv
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest --numprocesses=$(TEST_PROCESSES) $(ARGS)
 
 parity: venv
 	$(PIP) install --quiet -r requirements-parity.txt

@@ -66,7 +66,7 @@ def execute(
         return _lead(run, parts, checkpoints, stop, progress, clock)
     except Exception as error:
         if hosts.lost(error):
-            raise HostsError(f"a process of this run was lost: {error}") from error
+            raise HostsError(f"{hosts.LOST}: {error}") from error
         raise
     finally:
         checkpoints.close()

@@ -104,7 +104,7 @@ def _fail(error: BaseException, place: Place, workdir: Path) -> NoReturn:
 
     code, message = command.explain(error, str(workdir))
     if hosts.lost(error):
-        code, message = 1, "another process of this run was lost"
+        code, message = 1, hosts.LOST
     if message is None:
         sys.excepthook(type(error), error, error.__traceback__)
         message = f"{type(error).__name__}: {error}"

@@ -15,15 +15,18 @@ import pytest
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 
 
-def _force_devices(count: int) -> None:
-    """Splits the CPU into ``count`` devices, unless XLA_FLAGS already does."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    name = "--xla_force_host_platform_device_count"
-    if name not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {name}={count}".strip()
+def _say(**flags: int) -> None:
+    """Adds flags of XLA that XLA_FLAGS does not have yet."""
+    said = os.environ.get("XLA_FLAGS", "")
+    for name, value in flags.items():
+        if f"--xla_{name}" not in said:
+            said = f"{said} --xla_{name}={value}".strip()
+    os.environ["XLA_FLAGS"] = said
 
 
-_force_devices(4)
+# Four devices on one CPU. Programs of tests run once or twice, on little: they are
+# made without LLVM's optimisations, in three quarters of the time.
+_say(force_host_platform_device_count=4, backend_optimization_level=0)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # b_H + x_BTH is an error; so is anything else that aligns axes by luck.
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
@@ -43,6 +46,26 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # examples in every run: a failure can be looked at again.
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")
+
+# Files that take longest: with several processes they begin first, so that no process
+# is left with one of them at the end.
+LONGEST = (
+    "test_verify",
+    "test_numerics",
+    "test_hosts",
+    "test_end_to_end",
+    "test_step",
+    "test_translate",
+    "test_packed",
+    "test_kills",
+    "test_bench",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first, the others as they were."""
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ JOIN_SECONDS = 300
 # A process that has not been heard of for so long ends the job.
 HEARTBEAT_SECONDS = 100
 LEAVE_SECONDS = 30
+LOST = "another process of this run was lost"
 # Words of errors that a process meets when another has gone.
 _LOST = ("gloo", "nccl", "coordination service", "connection closed", "peer")
 
