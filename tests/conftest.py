@@ -8,6 +8,7 @@ import copy
 import os
 import pathlib
 import platform
+import signal
 
 import hypothesis
 import pytest
@@ -41,6 +42,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(REPOSITORY / "src"), str(REPOSITORY)]
     + [p for p in [os.environ.get("PYTHONPATH")] if p]
 )
+
+# Tests that a shell has started in the background ignore Ctrl-C, and with nohup a
+# hangup, as would all their children: these get what a terminal gives.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The first example of a property may include a compilation: no deadline. The same
 # examples in every run: a failure can be looked at again.
