@@ -9,7 +9,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +126,12 @@ class MetricWriter:
             self._add(entry["tag"], value, entry["step"])
 
 
-def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
+def read_metrics(
+    directory: str | Path, tags: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Every value in order; a last line without an end, being written, is left out.
+
+    With ``tags``, the values of these alone; lines without any of them are not read.
 
     Raises:
       MetricsError: for a broken line, with its number.
@@ -135,8 +139,12 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
     path = Path(directory) / METRICS_FILE
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [_entry(path, i, line) for i, line in enumerate(lines, start=1)]
+    lines = enumerate(path.read_bytes().split(b"\n")[:-1], start=1)
+    if tags is None:
+        return [_entry(path, i, line) for i, line in lines]
+    named = re.compile(b"|".join(re.escape(json.dumps(t).encode()) for t in tags))
+    found = [_entry(path, i, line) for i, line in lines if named.search(line)]
+    return [entry for entry in found if entry["tag"] in tags]
 
 
 def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
