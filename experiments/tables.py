@@ -9,6 +9,7 @@ from experiments import command, table_flags
 from experiments.telling import tell
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.render import check_format, render
+from transformer_ablation.report.render_html import read_details
 from transformer_ablation.report.table import Options, read_table
 
 
@@ -37,8 +38,16 @@ def print_table(
     """
     check_format(format)
     place = None if out is None else _place(out)
-    text = render(read_table(workdir, options, tell), format)
-    if place is None:
+    page = format == "html"
+    if page and place is None and sys.stdout.isatty():
+        raise command.UsageError(
+            "--format=html is a page for a browser; name its file: --out=report.html"
+        )
+    table = read_table(workdir, options, tell)
+    text = render(table, format, read_details(workdir, table) if page else None)
+    if page and place is None:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    elif place is None:
         print_text(text)
     else:
         write_text(place, text)

@@ -252,14 +252,14 @@ def _delta(row: TableRow, quantity: str, decimals: int) -> str:
 def row_columns(table: Table) -> list[Column]:
     """Group (where the sweep has groups) and name; a row that mixes has a mark."""
     rows = table.rows
-    groups = [_group(r) for r in rows]
+    groups = [group_name(r) for r in rows]
     first = [g if i == 0 or g != groups[i - 1] else "" for i, g in enumerate(groups)]
     columns = [Column("", "", first, left=True)] if any(groups) else []
     names = [plain(r.name) + (" §" if r.marks else "") for r in rows]
     return [*columns, Column("", "row", names, left=True)]
 
 
-def _group(row: TableRow) -> str:
+def group_name(row: TableRow) -> str:
     """``(A)``, or blank where the row is its own group, as base and big are."""
     return f"({plain(row.group)})" if row.group and row.group != row.name else ""
 

@@ -74,6 +74,7 @@ def json_row(row: TableRow, table: Table) -> dict[str, Any]:
         "row": row.name,
         "group": row.group,
         "label": row.label,
+        "is_base": row.is_base,
         "seeds": [run.seed for run in row.runs],
         "state": row.state,
         "reason": row.reason,
