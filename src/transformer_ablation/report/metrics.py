@@ -5,11 +5,12 @@ null where the value is not finite. Tags are ``<split>/<quantity>``.
 """
 
 import errno
+import functools
 import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +140,28 @@ def read_metrics(
     path = Path(directory) / METRICS_FILE
     if not path.exists():
         return []
-    lines = enumerate(path.read_bytes().split(b"\n")[:-1], start=1)
+    data = path.read_bytes()
     if tags is None:
-        return [_entry(path, i, line) for i, line in lines]
-    named = re.compile(b"|".join(re.escape(json.dumps(t).encode()) for t in tags))
-    found = [_entry(path, i, line) for i, line in lines if named.search(line)]
-    return [entry for entry in found if entry["tag"] in tags]
+        lines = data.split(b"\n")[:-1]
+        return [_entry(path, i, line) for i, line in enumerate(lines)]
+    # A long run has a million lines; to look at each would take longer than all else.
+    starts = sorted({start for tag in tags for start in _starts(data, tag)})
+    entries = []
+    for start in starts:
+        line = data[start : data.index(b"\n", start)]
+        before = functools.partial(data.count, b"\n", 0, start)
+        entries.append(_entry(path, before, line))
+    return [entry for entry in entries if entry["tag"] in tags]
+
+
+def _starts(data: bytes, tag: str) -> Iterator[int]:
+    """Where the whole lines that name a tag begin."""
+    name, end = json.dumps(tag).encode(), 0
+    while (found := data.find(name, end)) >= 0:
+        end = data.find(b"\n", found)
+        if end < 0:
+            return
+        yield data.rfind(b"\n", 0, found) + 1
 
 
 def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
@@ -158,7 +175,7 @@ def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
         lines = file.read().split(b"\n")[:-1]
     whole = lines if size <= TAIL_BYTES else lines[1:]
     entries = []
-    for i, line in enumerate(whole, start=1):
+    for i, line in enumerate(whole):
         try:
             entries.append(_entry(path, i, line))
         except MetricsError:
@@ -177,7 +194,8 @@ def _line(entry: Mapping[str, Any]) -> str:
     return json.dumps({**entry, "value": value if known else None}) + "\n"
 
 
-def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _entry(path: Path, before: int | Callable[[], int], line: bytes) -> dict[str, Any]:
+    """A line as a value; ``before`` tells how many stand before it, if asked."""
     try:
         entry = json.loads(line)
         if isinstance(entry, dict) and all(key in entry for key in KEYS):
@@ -185,6 +203,7 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
         fault = f"lacks one of {', '.join(KEYS)}"
     except ValueError as error:
         fault = str(error)
+    number = 1 + (before() if callable(before) else before)
     raise MetricsError(
         f"{path}, line {number}: not a metric ({fault}); remove the line to go on"
     )

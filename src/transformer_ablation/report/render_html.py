@@ -153,11 +153,14 @@ def _lead(table: Table, details: Details) -> str:
 
 def _table(table: Table, ids: Mapping[str, str]) -> str:
     left, other = row_columns(table), other_column(table)
+    results = result_columns(table)
+    states = [column for column in results if column.bottom == "state"]
     columns = [
         *left,
+        *states,  # in sight also on a narrow screen
         *config_columns(table),
         *([other] if any(other.cells) else []),
-        *result_columns(table),
+        *(column for column in results if column not in states),
     ]
     heads = "".join(_head(c, i == 0 and len(left) > 1) for i, c in enumerate(columns))
     lines = []

@@ -124,10 +124,10 @@
   const reading = () => {
     const several = figures.some((f) => f.points.some((p) => QUANTITIES.some((q) => p.values[q].interval)));
     const parts = [several
-      ? "Small rings are seeds, filled markers their means, bars 95% t intervals of the mean."
+      ? "Small hollow markers are seeds, filled markers their means, bars 95% t intervals of the mean."
       : "One seed a row: a difference may be chance, and no interval is known."];
     if (hasBase && hasPaper) {
-      parts.push("Hollow diamonds are the paper's differences to its own base. Their axis, on the right, has another scale than ours; nought is at one height on both.");
+      parts.push("Hollow triangles on dashed lines are the paper's differences to its own base. Their axis, on the right, has another scale than ours; nought is at one height on both.");
     }
     return parts.join(" ");
   };
