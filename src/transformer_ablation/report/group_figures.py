@@ -89,15 +89,14 @@ def group_figures(table: Table) -> list[GroupFigure]:
             groups.setdefault(row.group, []).append(row)
     figures = []
     for group, rows in groups.items():
-        figures += _figures(table, group, rows, base)
+        figures += _figures(group, rows, base)
     return [figure for figure in figures if figure.points]
 
 
 def _figures(
-    table: Table, group: str, rows: Sequence[TableRow], base: TableRow | None
+    group: str, rows: Sequence[TableRow], base: TableRow | None
 ) -> list[GroupFigure]:
-    reference = base.config if base else table.rows[0].config
-    changed = {row.name: list(row_differences(reference, row.config)) for row in rows}
+    changed = _changed(rows, base)
     common = [p for p in _ordered(changed) if all(p in c for c in changed.values())]
     first = {name: _ordered({name: paths}) for name, paths in changed.items()}
     if len(rows) == 1 and len(changed[rows[0].name]) > 1:
@@ -119,6 +118,15 @@ def _figures(
         along = path if _distinct(some, base, path) else "row"
         figures.append(_figure(group, along, beside, some, base, {}))
     return figures
+
+
+def _changed(rows: Sequence[TableRow], base: TableRow | None) -> dict[str, list[str]]:
+    """Fields that each row changes of base; without base all that any two differ in."""
+    if base is not None:
+        return {r.name: list(row_differences(base.config, r.config)) for r in rows}
+    some = [row_differences(rows[0].config, row.config) for row in rows]
+    paths = list(dict.fromkeys(path for found in some for path in found))
+    return {row.name: paths for row in rows}
 
 
 def _ordered(changed: Mapping[str, Iterable[str]]) -> list[str]:
