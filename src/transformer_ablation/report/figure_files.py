@@ -20,6 +20,7 @@ from transformer_ablation.report.group_figures import (
     agreement_points,
     cost_points,
     group_figures,
+    quantity_names,
 )
 from transformer_ablation.report.json_file import write_bytes
 from transformer_ablation.report.table import Table
@@ -82,17 +83,17 @@ def write_figures(
 
 def drawn(table: Table) -> dict[str, Any]:
     """The matplotlib figures by the names of their files, without ending."""
-    groups = group_figures(table)
+    groups, names = group_figures(table), quantity_names(table)
     figures = {
-        name: group_figure(figure)
+        name: group_figure(figure, names)
         for name, figure in zip(file_names(groups), groups, strict=True)
     }
     points = {q: agreement_points(table, q) for q in QUANTITIES}
     if any(points.values()):
-        figures["agreement"] = agreement_figure(points, table.agreement)
+        figures["agreement"] = agreement_figure(points, table.agreement, names)
     cost = cost_points(table)
     if cost:
-        figures["cost"] = cost_figure(cost)
+        figures["cost"] = cost_figure(cost, names)
     return figures
 
 

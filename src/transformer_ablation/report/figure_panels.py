@@ -1,6 +1,6 @@
 """Panels of a paper's figures, with matplotlib: the rows of a group and of base."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from transformer_ablation.report.cells import plain
@@ -23,7 +23,6 @@ LOOKS = (
     ("0.5", "h"),
 )
 PAPER = ("#D55E00", "v")
-NAMES = {"bleu": "BLEU", "ppl": "PPL"}
 
 
 def new_figure(height: float, panels: int) -> tuple[Any, list[Any]]:
@@ -40,7 +39,7 @@ def _look(place: int) -> tuple[str, str]:
     return LOOKS[place % len(LOOKS)]
 
 
-def group_figure(shown: GroupFigure) -> Any:
+def group_figure(shown: GroupFigure, names: Mapping[str, str]) -> Any:
     """BLEU above PPL: differences to base, or values where there is none."""
     kind = "deltas" if any(point.is_base for point in shown.points) else "values"
     quantities = [
@@ -50,7 +49,7 @@ def group_figure(shown: GroupFigure) -> Any:
     ] or ["bleu"]
     figure, panels = new_figure(0.5 + 1.45 * len(quantities), len(quantities))
     for panel, quantity in zip(panels, quantities, strict=True):
-        _panel(panel, shown, quantity, kind)
+        _panel(panel, shown, quantity, kind, names[quantity])
     beside = f" (with {', '.join(shown.beside)})" if shown.beside else ""
     along = "" if shown.along == "row" else shown.along + beside * shown.numeric
     panels[-1].set_xlabel(plain(along))
@@ -68,13 +67,13 @@ def legend(figure: Any, panels: Iterable[Any]) -> None:
         figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=3)
 
 
-def _panel(panel: Any, shown: GroupFigure, quantity: str, kind: str) -> None:
+def _panel(panel: Any, shown: GroupFigure, quantity: str, kind: str, name: str) -> None:
     series = list(dict.fromkeys(p.series for p in shown.points if not p.is_base))
     papers = [p for p in shown.points if p.paper[quantity] is not None]
     if kind == "deltas" and any(not p.is_base for p in papers):
         _papers(panel, shown, papers, quantity, series)
-    for place, name in enumerate(series):
-        mine = [p for p in shown.points if p.is_base or p.series == name]
+    for place, one in enumerate(series):
+        mine = [p for p in shown.points if p.is_base or p.series == one]
         ours = [
             (p.x, getattr(p, kind)[quantity])
             for p in mine
@@ -85,7 +84,7 @@ def _panel(panel: Any, shown: GroupFigure, quantity: str, kind: str) -> None:
             panel.plot([x for x, _ in ours], [m.mean for _, m in ours], color=colour)
         for point in mine:
             if not point.is_base:
-                label = f"ours: {name}" if len(series) > 1 else "ours"
+                label = f"ours: {plain(one)}" if len(series) > 1 else "ours"
                 bars(panel, point.x, getattr(point, kind)[quantity], place, label)
     for point in shown.points:
         if point.is_base:
@@ -93,7 +92,7 @@ def _panel(panel: Any, shown: GroupFigure, quantity: str, kind: str) -> None:
     if kind == "deltas":
         panel.axhline(0, color="0.6", linewidth=0.6, linestyle=":", zorder=0)
     symbol = "Δ" if kind == "deltas" else ""
-    panel.set_ylabel(f"{symbol}{NAMES[quantity]} dev")
+    panel.set_ylabel(f"{symbol}{name} dev")
     _x_axis(panel, shown)
 
 
@@ -124,7 +123,7 @@ def _papers(
     panel.patch.set_visible(False)
     right.spines["right"].set_visible(True)
     right.tick_params(axis="y", colors=colour)
-    right.set_ylabel(f"Δ{NAMES[quantity]} in the paper", color=colour)
+    right.set_ylabel(f"Δ{quantity.upper()} in the paper", color=colour)
     for name in series:
         mine = [p for p in papers if p.is_base or p.series == name]
         aside = 0.0 if shown.numeric else 0.12

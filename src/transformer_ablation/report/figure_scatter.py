@@ -6,7 +6,6 @@ from typing import Any
 from transformer_ablation.report.agreement import Agreement
 from transformer_ablation.report.cells import plain
 from transformer_ablation.report.figure_panels import (
-    NAMES,
     bars,
     legend,
     new_figure,
@@ -21,6 +20,7 @@ from transformer_ablation.report.group_figures import (
 def agreement_figure(
     points: Mapping[str, Sequence[AgreementPoint]],
     found: Mapping[str, Agreement | None],
+    names: Mapping[str, str],
 ) -> Any:
     """Our differences against the paper's; where both signs are one is shaded."""
     quantities = [q for q in QUANTITIES if points[q]]
@@ -30,9 +30,9 @@ def agreement_figure(
         for point in points[quantity]:
             place = places[point.group]
             bars(panel, point.paper, point.ours, place, plain(point.group) or "rows")
-        panel.set_title(_title(NAMES[quantity], found[quantity], points[quantity]))
-        panel.set_xlabel(f"Δ{NAMES[quantity]} in the paper")
-        panel.set_ylabel(f"Δ{NAMES[quantity]} here")
+        panel.set_title(_title(names[quantity], found[quantity], points[quantity]))
+        panel.set_xlabel(f"Δ{quantity.upper()} in the paper")
+        panel.set_ylabel(f"Δ{names[quantity]} here")
         _shade(panel)
     legend(figure, panels)
     figure.draw_without_rendering()
@@ -68,7 +68,7 @@ def _places(groups: Iterable[str]) -> dict[str, int]:
     return {group: i for i, group in enumerate(dict.fromkeys(groups))}
 
 
-def cost_figure(points: Sequence[CostPoint]) -> Any:
+def cost_figure(points: Sequence[CostPoint], names: Mapping[str, str]) -> Any:
     """BLEU against training time times devices."""
     from matplotlib import ticker
 
@@ -84,7 +84,7 @@ def cost_figure(points: Sequence[CostPoint]) -> Any:
     panel.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:g}"))
     panel.minorticks_off()
     panel.set_xlabel("training time × devices, hours")
-    panel.set_ylabel("BLEU dev")
+    panel.set_ylabel(f"{names['bleu']} dev")
     legend(figure, [panel])
     figure.draw_without_rendering()
     _names(

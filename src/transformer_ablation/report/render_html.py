@@ -84,42 +84,52 @@ def read_details(workdir: str | Path, table: Table) -> Details:
 
 
 def as_html(table: Table, details: Details | None = None) -> str:
-    """The report; without ``details`` it has neither curves nor translations."""
-    details = details or Details([], [], [], datetime.datetime.now(datetime.UTC))
+    """The report; without ``details`` it lacks curves, scores and translations."""
     ids = row_ids(table.rows)
-    sections = [
-        Section("table", "Table", _table(table, ids)),
-        Section("curves", "Learning curves", _curves(details.curves)),
-        Section("groups", "Figures by group", '<div id="groups-figure"></div>'),
-    ]
+    sections = [Section("table", "Table", _table(table, ids))]
+    if details is not None:
+        sections.append(Section("curves", "Learning curves", _curves(details.curves)))
+    body = '<div id="groups-figure"></div>'
+    sections.append(Section("groups", "Figures by group", body))
     agreement = {q: agreement_points(table, q) for q in QUANTITIES}
     if any(agreement.values()):
         body = '<div id="agreement-figure"></div>'
         sections.append(Section("agreement", "Agreement with the paper", body))
     sections.append(Section("cost", "Cost", '<div id="cost-figure"></div>'))
-    sections.append(Section("translations", "Translations", _translations(details)))
+    if details is not None:
+        body = _translations(details.samples)
+        sections.append(Section("translations", "Translations", body))
+    records, curves, samples = _parts(details)
     base = next((row for row in table.rows if row.is_base), None)
     rows = [
         row_details(
             row,
             ids[row.name],
             base,
-            [r for r in details.records if r["row"] == row.name],
-            next((s for s in details.samples if s.row == row.name), None),
+            [r for r in records if r["row"] == row.name],
+            next((s for s in samples if s.row == row.name), None),
         )
         for row in table.rows
     ]
     sections.append(Section("rows", "Rows", "\n".join(rows)))
     data = {
         "table-data": table_object(table),
-        "curves-data": [_plain(c) for c in details.curves],
+        "curves-data": [_plain(c) for c in curves],
         "groups-data": [_plain(f) for f in group_figures(table)],
         "agreement-data": {q: [_plain(p) for p in agreement[q]] for q in QUANTITIES},
         "cost-data": [_plain(p) for p in cost_points(table)],
-        "samples-data": [_sample(s) for s in details.samples if s.sentences],
+        "samples-data": [_sample(s) for s in samples if s.sentences],
         "ids-data": ids,
     }
     return document(table.title, sections, data, STYLES, SCRIPTS, _lead(table, details))
+
+
+def _parts(
+    details: Details | None,
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[Curves], Sequence[Samples]]:
+    if details is None:
+        return [], [], []
+    return details.records, details.curves, details.samples
 
 
 def _plain(value: Any) -> dict[str, Any]:
@@ -141,12 +151,12 @@ def row_ids(rows: Sequence[TableRow]) -> dict[str, str]:
     return ids
 
 
-def _lead(table: Table, details: Details) -> str:
+def _lead(table: Table, details: Details | None) -> str:
     """How many runs stand where; of an unfinished sweep also when that was so."""
     states = collections.Counter(run.state for r in table.rows for run in r.runs)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
     text = f"{len(table.rows)} rows, {states.total()} runs: {counts}"
-    if set(states) != {"finished"}:
+    if details is not None and set(states) != {"finished"}:
         text += f", at {details.made:%Y-%m-%d %H:%M} UTC"
     return f'<p class="faint">{escape(text)}.</p>'
 
@@ -231,10 +241,10 @@ def _curves(curves: Sequence[Curves]) -> str:
     return f'<div id="curves-figure"></div>\n{lines}'
 
 
-def _translations(details: Details) -> str:
-    faults = [f"{s.row}: {s.fault}" for s in details.samples if s.fault]
+def _translations(samples: Sequence[Samples]) -> str:
+    faults = [f"{s.row}: {s.fault}" for s in samples if s.fault]
     lines = "".join(f"<p class='faint'>{isolated(fault)}</p>\n" for fault in faults)
-    if not any(s.sentences for s in details.samples):
+    if not any(s.sentences for s in samples):
         return f"{lines}<p>No row has stored translations yet.</p>"
     return (
         '<p class="faint">Sentences at equal distances through the split, of the '
