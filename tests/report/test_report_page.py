@@ -161,3 +161,24 @@ def test_names_of_any_letters_become_distinct_ids():
     assert page.wrong == []
     found = {a["id"] for a, _ in page.of("details") if "id" in a}
     assert found == set(ids.values())
+
+
+def test_data_in_cells_is_text():
+    """In a name, a group, a config value, words, a reason, a label and a note."""
+    odd = '<b>&"|_% </script>'
+    rows = [
+        written.sweep_row("base", {}),
+        written.sweep_row(odd, {"model.norm": odd}, f"g {odd}"),
+        written.sweep_row("y", {"model.norm": "x", "model.positions": odd}),
+    ]
+    rows[1]["label"] = f"label {odd}"
+    record = written.record(rows[1], status="failed", reason=odd)
+    page = Parsed(render(build_table(written.sweep(rows, title=odd), [record]), "html"))
+    assert page.wrong == [] and page.of("b") == []
+    cells = [text for _, text in page.of("td")]
+    reason = f"failed: {odd}"
+    for wanted in (f"(g {odd})", odd, f"{odd} positions instead of sinusoidal", reason):
+        assert wanted in cells, wanted
+    (head,) = page.of("th", title=f"label {odd}")
+    assert head[0]["data-value"] == odd and head[1] == odd
+    assert any(odd in text for _, text in page.of("li", dir="auto"))

@@ -51,7 +51,7 @@ def group_figure(shown: GroupFigure, names: Mapping[str, str]) -> Any:
     for panel, quantity in zip(panels, quantities, strict=True):
         _panel(panel, shown, quantity, kind, names[quantity])
     beside = f" (with {', '.join(shown.beside)})" if shown.beside else ""
-    along = "" if shown.along == "row" else shown.along + beside * shown.numeric
+    along = "" if shown.along == "row" else shown.along + beside
     panels[-1].set_xlabel(plain(along))
     legend(figure, panels)
     return figure

@@ -208,7 +208,7 @@ def _group_cell(row: TableRow, cell: str) -> str:
     """The group of a row; unless rows are sorted, only the first of it shows it."""
     name = group_name(row)
     again = " again" if name and not cell else ""
-    return f'<td class="left{again}">{isolated(name)}</td>'
+    return f'<td class="left group{again}">{isolated(name)}</td>'
 
 
 def _cell(column: Column, i: int) -> str:

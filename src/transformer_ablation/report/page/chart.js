@@ -2,7 +2,7 @@
 
 /* SVG charts, drawn at the width of their place, so that letters keep their size. */
 const chart = (() => {
-  const MARGIN = { top: 10, right: 14, bottom: 44, left: 56 };
+  const MARGIN = { top: 10, right: 14, bottom: 44 };
   const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
   const COLOURS = 5; // beside c0, which is base's
 
@@ -124,7 +124,9 @@ const chart = (() => {
   const frame = (width, { label, x, y, y2 = null, height = 270 }) => {
     const slanted = (x.ticks ?? []).some((t) => t.text.length * 7 > (width - 110) / x.ticks.length);
     const below = MARGIN.bottom + (slanted ? 46 : 0);
-    const right = width - (y2 ? 66 : MARGIN.right);
+    const room = (axis) => 32 + 6.4 * Math.max(...ticksOf(axis, () => 0, 5).map((t) => t.text.length));
+    const left = room(y);
+    const right = width - (y2 ? room(y2) : MARGIN.right);
     const bottom = height - MARGIN.bottom;
     const root = page.shape("svg", {
       class: "chart", role: "img", "aria-label": label,
@@ -132,15 +134,15 @@ const chart = (() => {
       viewBox: `0 0 ${width} ${height + below - MARGIN.bottom}`,
     });
     const to = {
-      x: scale(x, MARGIN.left, right),
+      x: scale(x, left, right),
       y: scale(y, bottom, MARGIN.top),
       y2: y2 && scale(y2, bottom, MARGIN.top),
     };
     const axes = page.shape("g", { "aria-hidden": "true" });
     root.append(axes);
     for (const tick of apart(ticksOf(y, to.y, 5).sort((a, b) => a.place - b.place), () => 13)) {
-      line(axes, tick.at === 0 && y.zero ? "zero" : "grid", MARGIN.left, tick.place, right, tick.place);
-      text(axes, tick.text, { class: "tick", x: MARGIN.left - 6, y: tick.place + 4, "text-anchor": "end" });
+      line(axes, tick.at === 0 && y.zero ? "zero" : "grid", left, tick.place, right, tick.place);
+      text(axes, tick.text, { class: "tick", x: left - 6, y: tick.place + 4, "text-anchor": "end" });
     }
     if (y2) {
       for (const tick of apart(ticksOf(y2, to.y2, 5).sort((a, b) => a.place - b.place), () => 13)) {
@@ -158,11 +160,11 @@ const chart = (() => {
       const short = tick.text.length > 14 ? `${tick.text.slice(0, 13)}…` : tick.text;
       text(axes, short, { class: "tick", ...place });
     }
-    line(axes, "axis", MARGIN.left, bottom, right, bottom);
-    line(axes, "axis", MARGIN.left, MARGIN.top, MARGIN.left, bottom);
-    text(axes, x.label, { "text-anchor": "middle", x: (MARGIN.left + right) / 2, y: height + below - MARGIN.bottom - 6 });
+    line(axes, "axis", left, bottom, right, bottom);
+    line(axes, "axis", left, MARGIN.top, left, bottom);
+    text(axes, x.label, { "text-anchor": "middle", x: (left + right) / 2, y: height + below - MARGIN.bottom - 6 });
     text(axes, y.label, { "text-anchor": "middle", transform: `translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)` });
-    return { root, ...to, left: MARGIN.left, right, top: MARGIN.top, bottom };
+    return { root, ...to, left, right, top: MARGIN.top, bottom };
   };
 
   /** Draws again whenever the place gets another width. */

@@ -84,7 +84,7 @@
     const xs = figure.points.map((p) => p.x);
     const ticks = xs.length <= 12 && figure.along !== "parameters (millions)"
       ? [...new Map(figure.points.map((p) => [p.x, p.label]))].map(([at, text]) => ({ at, text })) : null;
-    const along = `${figure.along === "row" ? "" : figure.along}${figure.beside.length && figure.numeric ? ` (with ${figure.beside.join(", ")})` : ""}`;
+    const along = figure.along === "row" ? "" : `${figure.along}${figure.beside.length ? ` (with ${figure.beside.join(", ")})` : ""}`;
     const plot = chart.frame(width, {
       label: `${NAMES[quantity]} of group ${figure.group} over ${figure.along}`,
       x: {
