@@ -82,8 +82,7 @@
       right = { label: `the paper's Δ${quantity.toUpperCase()}`, domain: theirs, format };
     }
     const xs = figure.points.map((p) => p.x);
-    const ticks = xs.length <= 12 && figure.along !== "parameters (millions)"
-      ? [...new Map(figure.points.map((p) => [p.x, p.label]))].map(([at, text]) => ({ at, text })) : null;
+    const ticks = figure.ticks.length ? figure.ticks.map(([at, text]) => ({ at, text })) : null;
     const along = figure.along === "row" ? "" : `${figure.along}${figure.beside.length ? ` (with ${figure.beside.join(", ")})` : ""}`;
     const plot = chart.frame(width, {
       label: `${NAMES[quantity]} of group ${figure.group} over ${figure.along}`,
