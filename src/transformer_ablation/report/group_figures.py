@@ -88,7 +88,7 @@ def quantity_names(table: Table) -> dict[str, str]:
 
 
 def group_figures(table: Table) -> list[GroupFigure]:
-    """The figures of all groups, in the order of the table."""
+    """The figures of all groups with a score, in the order of the table."""
     base = next((row for row in table.rows if row.is_base), None)
     groups: dict[str, list[TableRow]] = {}
     for row in table.rows:
@@ -97,7 +97,7 @@ def group_figures(table: Table) -> list[GroupFigure]:
     figures = []
     for group, rows in groups.items():
         figures += _figures(group, rows, base)
-    return [figure for figure in figures if figure.points]
+    return [f for f in figures if not all(point.is_base for point in f.points)]
 
 
 def _figures(
