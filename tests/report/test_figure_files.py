@@ -10,7 +10,7 @@ from tests.report import written_sweeps as written
 from tests.report.written_workdirs import ARABIC
 from transformer_ablation.report.figure_files import drawn, file_names, write_figures
 from transformer_ablation.report.group_figures import GroupFigure
-from transformer_ablation.report.table import build_table
+from transformer_ablation.report.table import Options, build_table
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -155,3 +155,14 @@ def test_file_names_are_distinct_where_case_does_not_count():
 def test_table_without_scores_has_no_figure(tmp_path):
     rows = written.paper_rows(("base", "A_h1"))
     assert write_figures(build_table(written.sweep(rows), []), tmp_path) == []
+
+
+def test_rows_that_may_not_be_mixed_are_told(tmp_path):
+    rows = written.paper_rows(("base", "A_h1"))
+    records = [written.scored(row, 5.0, 25.0) for row in rows]
+    records[1]["step"] = 5  # of 100,000
+    options = Options(mixed=True, sentences=None)
+    table = build_table(written.sweep(rows), records, options=options)
+    told = []
+    write_figures(table, tmp_path, told.append)
+    assert told == ["figures: not comparable, marked § in the table: A_h1"]
