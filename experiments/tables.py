@@ -6,9 +6,12 @@ from pathlib import Path
 from absl import flags
 
 from experiments import command, table_flags
+from experiments.figure_folder import figure_folder
 from experiments.telling import tell
+from transformer_ablation.report.figure_files import write_figures
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.render import check_format, render
+from transformer_ablation.report.render_html import read_details
 from transformer_ablation.report.table import Options, read_table
 
 
@@ -21,6 +24,7 @@ def body(values: flags.FlagValues) -> None:
         values["format"].value,
         values["out"].value,
         table_flags.options(values),
+        values["figures"].value,
     )
 
 
@@ -29,20 +33,36 @@ def print_table(
     format: str = "text",
     out: str | Path | None = None,
     options: Options | None = None,
+    figures: str | Path | None = None,
 ) -> None:
     """Prints the table of a workdir, or writes it whole to the file ``out``.
+
+    With ``figures``, a folder, draws the figures of the table too.
 
     Raises:
       TableError, RecordError: for a folder or format that gives no table.
     """
     check_format(format)
     place = None if out is None else _place(out)
-    text = render(read_table(workdir, options, tell), format)
-    if place is None:
+    folder = None if figures is None else figure_folder(figures)
+    page = format == "html"
+    if page and place is None and sys.stdout.isatty():
+        raise command.UsageError(
+            "--format=html is a page for a browser; name its file: --out=report.html"
+        )
+    table = read_table(workdir, options, tell)
+    text = render(table, format, read_details(workdir, table) if page else None)
+    if page and place is None:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    elif place is None:
         print_text(text)
     else:
         write_text(place, text)
         print(f"wrote {out}")
+    if folder is not None:
+        tell(f"drawing figures in {folder}")
+        drawn = write_figures(table, folder, tell)
+        print(f"wrote {len(drawn)} files in {folder}", file=sys.stderr)
 
 
 def _place(out: str | Path) -> Path:
@@ -73,6 +93,8 @@ COMMAND = command.Command(
         "python -m experiments.tables --workdir=runs/table3",
         "python -m experiments.tables --workdir=runs/table3 --format=latex "
         "--out=runs/table3.tex",
+        "python -m experiments.tables --workdir=runs/table3 --format=html "
+        "--out=runs/table3.html --figures=runs/figures",
     ),
     define=table_flags.define,
     body=body,
