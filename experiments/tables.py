@@ -36,7 +36,7 @@ def print_table(
       TableError, RecordError: for a folder or format that gives no table.
     """
     check_format(format)
-    place = None if out is None else _place(out)
+    place = None if out is None else output_file("out", out)
     text = render(read_table(workdir, options, tell), format)
     if place is None:
         print_text(text)
@@ -45,7 +45,7 @@ def print_table(
         print(f"wrote {out}")
 
 
-def _place(out: str | Path) -> Path:
+def output_file(flag: str, out: str | Path) -> Path:
     """The file to write.
 
     Raises:
@@ -55,7 +55,7 @@ def _place(out: str | Path) -> Path:
     if not str(out).strip() or path.is_dir() or (path.exists() and not path.is_file()):
         what = "a folder" if path.is_dir() and str(out).strip() else "no file"
         raise command.UsageError(
-            f"--out={out}: is {what}; name a file, or leave --out away to print"
+            f"--{flag}={out}: is {what}; name a file, or leave it away to print"
         )
     return path
 

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transformer_ablation.report.bleu_signature import bleu_of
 from transformer_ablation.report.json_file import (
     RecordError,
     locked,
@@ -31,6 +30,7 @@ from transformer_ablation.report.json_file import (
 )
 from transformer_ablation.report.record import run_directory
 from transformer_ablation.report.selection import Chosen
+from transformer_ablation.report.text_metrics import metric_of
 from transformer_ablation.report.translations import (
     hypothesis_files,
     normal_form_mismatches,
@@ -43,7 +43,6 @@ KINDS = {"bootstrap": "bs", "randomization": "ar"}  # sacreBLEU's names
 SAMPLES = {"bootstrap": 1000, "randomization": 10_000}  # and its defaults
 SEED = 12345
 FEW = 4  # tests that are not worth starting processes for
-METRICS = ("bleu", "chrf", "ter")
 
 
 class Settings(NamedTuple):
@@ -172,7 +171,7 @@ def find_text(run: Path, score: Mapping[str, Any], cache: Cache) -> Text | str:
     theirs, signature = _digest(references), score["signature"]
     for path in files:
         digests = (_digest(path), theirs)
-        key = _key("text", signature, *digests)
+        key = key_of("text", signature, *digests)
         known = cache.get(key)
         if known is None:
             known = _measured(path, references, signature)
@@ -190,12 +189,12 @@ def _measured(
     if len(ours) != len(theirs) or not ours:
         return {"bleu": None, "mismatches": 0}
     with quiet():
-        bleu = bleu_of(signature).corpus_score(ours, [theirs]).score
+        bleu = metric_of("bleu", signature).corpus_score(ours, [theirs]).score
     return {"bleu": bleu, "mismatches": normal_form_mismatches(ours, theirs)}
 
 
 def run_tests(
-    tasks: Mapping[Any, Task], cache: Cache, progress: Progress
+    tasks: Mapping[Any, Task], cache: Cache, progress: Progress, few: int = FEW
 ) -> dict[Any, SentenceTest]:
     """A test a task, under the task's name: the cache's, or made now and put there."""
     keys = {name: _task_key(*task) for name, task in tasks.items()}
@@ -203,7 +202,7 @@ def run_tests(
     if missing:
         progress(f"testing sentences: {len(missing)} tests, kept for the next call")
     jobs = [functools.partial(compute, *tasks[name]) for name in missing]
-    for done, (place, result) in enumerate(computed(jobs), 1):
+    for done, (place, result) in enumerate(computed(jobs, few), 1):
         cache.put(keys[missing[place]], result)
         if done % 20 == 0 and done < len(missing):
             progress(f"testing sentences: {done} of {len(missing)} done")
@@ -211,16 +210,14 @@ def run_tests(
     return {name: SentenceTest(x["p"], x["signature"]) for name, x in found.items()}
 
 
-def computed(
-    jobs: Sequence[Callable[[], Any]], few: int | None = None
-) -> Iterator[tuple[int, Any]]:
+def computed(jobs: Sequence[Callable[[], Any]], few: int) -> Iterator[tuple[int, Any]]:
     """(place, result) of each job as it is done; more than ``few`` use every core."""
-    cores = min(_cores(), len(jobs))
-    if len(jobs) <= (FEW if few is None else few) or cores < 2:
+    workers = min(_cores(), len(jobs))
+    if len(jobs) <= few or workers < 2:
         yield from ((place, job()) for place, job in enumerate(jobs))
         return
     with concurrent.futures.ProcessPoolExecutor(
-        cores,
+        workers,
         multiprocessing.get_context("spawn"),  # JAX's threads do not bear a fork
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_IGN),
@@ -244,17 +241,15 @@ def _cores() -> int:
 def compute(
     kind: str, settings: Settings, base: Text, row: Text, metric: str = "bleu"
 ) -> dict[str, Any]:
-    """One test by sacreBLEU of one of ``METRICS``: its p and its signature."""
-    from sacrebleu.metrics import CHRF, TER
+    """One test by sacreBLEU of a metric (``text_metrics``): its p and signature."""
     from sacrebleu.significance import PairedTest
 
-    made = {"bleu": lambda: bleu_of(row.signature), "chrf": CHRF, "ter": TER}
     named = (("base", base), ("row", row))
     systems = [(name, read_lines(text.hypotheses)) for name, text in named]
     with quiet(), _sacrebleu_seed(settings.seed):
         test = PairedTest(
             systems,
-            {metric: made[metric]()},
+            {metric: metric_of(metric, row.signature)},
             [read_lines(row.references)],
             test_type=KINDS[kind],
             n_samples=settings.samples_of(kind),
@@ -290,17 +285,15 @@ def quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _task_key(
-    kind: str, settings: Settings, base: Text, row: Text, metric: str
-) -> str:
+def _task_key(kind: str, settings: Settings, base: Text, row: Text, metric: str) -> str:
     """Two texts are tested as well the other way round: both tests are two-sided."""
     pair = sorted((base.digests[0], row.digests[0]))
     how = (kind, metric, row.signature, settings.samples_of(kind), settings.seed)
-    return _key(*how, *pair, row.digests[1])
+    return key_of(*how, *pair, row.digests[1])
 
 
-def _key(*parts: Any) -> str:
-    """A hash of the parts and of sacreBLEU's version."""
+def key_of(*parts: Any) -> str:
+    """A key of the cache: a hash of the parts and of sacreBLEU's version."""
     return hashlib.sha256(json.dumps([_version(), *parts]).encode()).hexdigest()
 
 
