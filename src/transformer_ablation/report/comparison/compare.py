@@ -127,6 +127,7 @@ def _measured(index: int, pair: Pair, shared: _Shared) -> _Measured:
         name: [scorer.sentences(name, c[name]) for c in counts]
         for name in scores.SUMMED
     }
+    chosen = own[options.sentence_metric]
     identical = sum(a == b for a, b in zip(*texts, strict=True))
     words_of_references = sum(map(len, shared.references))
     corpus = {
@@ -142,7 +143,7 @@ def _measured(index: int, pair: Pair, shared: _Shared) -> _Measured:
         (str(pair.sides[0].folder), str(pair.sides[1].folder)),
         corpus,
         {},
-        scores.wins(*own[options.sentence_metric], identical),
+        scores.wins(chosen[0], chosen[1], identical),
         _length_groups(counts, shared),
         _word_groups(tokens, shared),
         _of_sides(pair.sides, lambda side: side.score["unfinished"]),

@@ -16,7 +16,8 @@ def title(comparison: Comparison) -> str:
     first, second = comparison.names
     names = ", ".join(pair.name for pair in comparison.pairs)
     lines = len(comparison.references)
-    return f"{second} against {first}: split {comparison.split}, {lines:,} sentences, {names}"
+    of = f"split {comparison.split}, {lines:,} sentences"
+    return f"{second} against {first}: {of}, {names}"
 
 
 def config_line(comparison: Comparison) -> str:
@@ -86,9 +87,9 @@ def _scores(comparison: Comparison) -> list[str]:
     ]
     if len(comparison.pairs) > 1:
         lines.append(
-            f"Several seeds: runs of equal seeds are paired. Means are over the "
-            f"{len(comparison.pairs)} pairs; n-grams are counted, and sentences chosen, "
-            "over all of them. p over seeds: paired t-test, two-sided."
+            "Several seeds: runs of equal seeds are paired. Means are over the "
+            f"{len(comparison.pairs)} pairs; n-grams are counted, and sentences "
+            "chosen, over all of them. p over seeds: paired t-test, two-sided."
         )
     return lines
 
@@ -96,8 +97,8 @@ def _scores(comparison: Comparison) -> list[str]:
 def _tests(comparison: Comparison) -> list[str]:
     metric = METRICS[comparison.options.sentence_metric]
     lines = [
-        f"Wins: sentences with the higher sentence {metric} of sacreBLEU. p of the sign "
-        "test: two-sided, exact binomial, ties left out."
+        f"Wins: sentences with the higher sentence {metric} of sacreBLEU. p of the "
+        "sign test: two-sided, exact binomial, ties left out."
     ]
     settings = comparison.options.tests
     if settings is not None:
@@ -120,9 +121,9 @@ def _words(comparison: Comparison) -> list[str]:
     found = comparison.frequencies
     why = "" if found.why is None else f" ({found.why})"
     return [
-        f"Frequencies of words are those in {found.origin}{why}. F1 is the harmonic mean "
-        "of the part of the hypotheses' words that are in their reference and of the "
-        "part of the references' words that are in the hypothesis, each used once.",
+        f"Frequencies of words are those in {found.origin}{why}. F1 is the harmonic "
+        "mean of the part of the hypotheses' words that are in their reference and of "
+        "the part of the references' words that are in the hypothesis, each used once.",
         f"N-grams of 1 to 4 words {KINDS[comparison.options.ngrams]}, ranked by "
         "(a + 1) / (a + b + 2), a and b their counts on the two sides.",
     ]

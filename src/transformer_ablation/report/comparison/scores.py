@@ -31,8 +31,8 @@ class Wins(NamedTuple):
     """Sentences with the better score, and the exact sign test of them.
 
     ``p`` is two-sided: how probable a split at least so uneven is where each side wins
-    with probability 1/2. Ties are left out; without any win there is no p. ``identical``
-    hypotheses are among the ties.
+    with probability 1/2. Ties, among them ``identical`` hypotheses, are left out; with no
+    win at all there is no p.
     """
 
     first: int
@@ -94,7 +94,7 @@ def edit_rates(
 ) -> tuple[list[float], str]:
     """TER of each text, and its signature; what is not in the cache is counted.
 
-    The edits of a corpus are those of its sentences, so parts of it are counted at once.
+    The edits of a corpus are those of its sentences: parts of it are counted at once.
     """
     signature = texts[0].signature
     keys = [key_of("ter", signature, *text.digests) for text in texts]

@@ -178,10 +178,8 @@ def _sentence(comparison: Comparison, sentence: Sentence) -> list[str]:
     for name in order:
         if name in sentence.scores:
             both = sentence.scores[name]
-            told.append(
-                f"{METRICS[name]} {_cell(both.first, name)}, {_cell(both.second, name)} "
-                f"({_cell(both.difference, name, '+')})"
-            )
+            first, second, delta = _three(both, name)
+            told.append(f"{METRICS[name]} {first}, {second} ({delta})")
     texts = {
         "source": comparison.sources[sentence.number - 1],
         "reference": comparison.references[sentence.number - 1],

@@ -126,19 +126,11 @@ def distinctive(
         ngram for line in references for ngram in ngrams(line) if ngram in wanted
     )
 
-    def made(found: Sequence[str], a: Mapping[str, int], b: Mapping[str, int]):
-        return [
-            NGram(
-                n,
-                first.get(n, 0),
-                second.get(n, 0),
-                in_references[n],
-                score(a.get(n, 0), b.get(n, 0)),
-            )
-            for n in found
-        ]
+    def made(ngram: str) -> NGram:
+        a, b = first.get(ngram, 0), second.get(ngram, 0)
+        return NGram(ngram, a, b, in_references[ngram], score(max(a, b), min(a, b)))
 
-    return made(ours, first, second), made(theirs, second, first)
+    return [made(ngram) for ngram in ours], [made(ngram) for ngram in theirs]
 
 
 def score(count: int, other: int) -> float:
