@@ -7,7 +7,7 @@ from absl import flags
 from experiments import command, compare_flags, shared_flags, training_words
 from experiments.tables import output_file, print_text
 from experiments.telling import tell
-from transformer_ablation.report.comparison import data, text
+from transformer_ablation.report.comparison import data, page, text
 from transformer_ablation.report.comparison.compare import compare
 from transformer_ablation.report.comparison.result import Comparison
 from transformer_ablation.report.comparison.runs import Found, find_rows, find_runs
@@ -62,6 +62,8 @@ def _formatted(made: Comparison, values: flags.FlagValues) -> str:
     sentences = SENTENCES[values.format] if asked is None else asked
     if values.format == "json":
         return data.as_json(made, sentences)
+    if values.format == "html":
+        return page.as_html(made, sentences)
     return text.as_text(made, sentences or 0)
 
 

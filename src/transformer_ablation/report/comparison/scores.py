@@ -31,8 +31,8 @@ class Wins(NamedTuple):
     """Sentences with the better score, and the exact sign test of them.
 
     ``p`` is two-sided: how probable a split at least so uneven is where each side wins
-    with probability 1/2. Ties, among them ``identical`` hypotheses, are left out; with no
-    win at all there is no p.
+    with probability 1/2. Ties, ``identical`` hypotheses among them, are left out;
+    without a win there is no p.
     """
 
     first: int

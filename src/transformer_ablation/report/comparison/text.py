@@ -38,11 +38,7 @@ def as_text(comparison: Comparison, sentences: int) -> str:
         + _words(comparison),
     ]
     for name, found in zip((first, second), comparison.ngrams, strict=True):
-        heading = {
-            "match": f"N-grams that {name} gets more often",
-            "over": f"N-grams that only {name} adds, or more often",
-            "under": f"N-grams that only {name} misses, or more often",
-        }[comparison.options.ngrams]
+        heading = ngram_heading(comparison.options.ngrams, name)
         blocks.append([heading, *_ngrams(comparison, found)])
     for side, name in enumerate((first, second)):
         chosen = comparison.largest(side, sentences)
@@ -51,6 +47,15 @@ def as_text(comparison: Comparison, sentences: int) -> str:
             blocks.append([heading, *_sentences(comparison, chosen)])
     blocks.append([line for note in notes(comparison) for line in _wrapped(note)])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def ngram_heading(kind: str, name: str) -> str:
+    """What a list of n-grams is, of which kind and side."""
+    return {
+        "match": f"N-grams that {name} gets more often",
+        "over": f"N-grams that {name} adds more often",
+        "under": f"N-grams that {name} misses more often",
+    }[kind]
 
 
 def _corpus(comparison: Comparison) -> list[str]:
