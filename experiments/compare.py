@@ -1,5 +1,6 @@
 """Two rows of a sweep sentence by sentence: ``python -m experiments.compare``."""
 
+import sys
 from pathlib import Path
 
 from absl import flags
@@ -20,17 +21,23 @@ SENTENCES = {"text": 5, "html": 2000, "json": None}
 def body(values: flags.FlagValues) -> None:
     """Prints or writes the comparison."""
     options = compare_flags.options(values)
-    out = None if values.output is None else output_file("output", values.output)
+    out = None if values.out is None else output_file(values.out)
+    if values.format == "html" and out is None and sys.stdout.isatty():
+        raise command.UsageError(
+            "--format=html is a page for a browser; name its file: --out=compare.html"
+        )
     found = _found(values)
     record = found.pairs[0].sides[0].record
     cache = shared_flags.cache_folder(values)
     frequencies = training_words.frequencies(record, cache, values.frequencies)
     made = _formatted(compare(found, options, frequencies, tell), values)
-    if out is None:
-        print_text(made)
-    else:
+    if out is not None:
         write_text(out, made)
         print(f"wrote {out}")
+    elif values.format == "html":
+        sys.stdout.buffer.write(made.encode("utf-8"))
+    else:
+        print_text(made)
 
 
 def _found(values: flags.FlagValues) -> Found:
@@ -74,7 +81,7 @@ COMMAND = command.Command(
     examples=(
         "python -m experiments.compare --workdir=runs/table3 --rows=base,A_h1",
         "python -m experiments.compare --workdir=runs/table3 --rows=base,A_h1 "
-        "--format=html --output=runs/base_A_h1.html",
+        "--format=html --out=runs/base_A_h1.html",
         "python -m experiments.compare "
         "--runs=runs/table3/runs/base/seed0,runs/table3/runs/base/seed1",
     ),

@@ -31,7 +31,7 @@ def define(values: flags.FlagValues) -> None:
     text = "validation, test, or the split's own name"
     flags.DEFINE_string("split", "validation", text, **given)
     shared_flags.define_format(values, FORMATS)
-    flags.DEFINE_string("output", None, "write to this file instead", **given)
+    flags.DEFINE_string("out", None, "write to this file instead", **given)
     _define_measures(values)
     shared_flags.define_cache(values)
 

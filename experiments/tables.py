@@ -1,5 +1,6 @@
 """The table of a sweep: ``python -m experiments.tables --workdir=DIR``."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def print_table(
       TableError, RecordError: for a folder or format that gives no table.
     """
     check_format(format)
-    place = None if out is None else output_file("out", out)
+    place = None if out is None else output_file(out)
     text = render(read_table(workdir, options, tell), format)
     if place is None:
         print_text(text)
@@ -45,18 +46,23 @@ def print_table(
         print(f"wrote {out}")
 
 
-def output_file(flag: str, out: str | Path) -> Path:
-    """The file to write.
+def output_file(out: str | Path) -> Path:
+    """The file to write, before the work that it takes.
 
     Raises:
-      UsageError: if it is no name, a folder, or something else than a plain file.
+      UsageError: if it is no name, a folder, something else than a plain file, or
+        where nothing can be written.
     """
     path = Path(out)
     if not str(out).strip() or path.is_dir() or (path.exists() and not path.is_file()):
         what = "a folder" if path.is_dir() and str(out).strip() else "no file"
         raise command.UsageError(
-            f"--{flag}={out}: is {what}; name a file, or leave it away to print"
+            f"--out={out}: is {what}; name a file, or leave --out away to print"
         )
+    above = next(p for p in path.absolute().parents if p.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        what = "cannot be written to" if above.is_dir() else "is no folder"
+        raise command.UsageError(f"--out={out}: {above} {what}; name another place")
     return path
 
 

@@ -92,7 +92,7 @@ def compare(
             for i in range(len(options.frequency_starts) + 1)
         ],
         shared.frequencies,
-        words.distinctive(*ngrams, shared.references, options.most_ngrams),
+        words.distinctive(*ngrams, shared.references, options.most_ngrams, len(pairs)),
         [sentence for each in measured for sentence in each.sentences],
         found.left_out,
     )

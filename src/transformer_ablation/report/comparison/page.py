@@ -6,6 +6,11 @@ from typing import Any, NamedTuple
 from transformer_ablation.report.cells import number
 from transformer_ablation.report.comparison.data import OUTCOMES
 from transformer_ablation.report.comparison.differing import segments
+from transformer_ablation.report.comparison.lines import (
+    DECIMALS,
+    corpus_lines,
+    metrics,
+)
 from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
@@ -13,11 +18,7 @@ from transformer_ablation.report.comparison.notes import (
     title,
 )
 from transformer_ablation.report.comparison.result import Both, Comparison, Sentence
-from transformer_ablation.report.comparison.text import (
-    DECIMALS,
-    TESTS,
-    ngram_heading,
-)
+from transformer_ablation.report.comparison.text import ngram_heading
 from transformer_ablation.report.page.document import (
     Section,
     document,
@@ -69,33 +70,14 @@ def _legend(comparison: Comparison) -> str:
 
 
 def _corpus(comparison: Comparison) -> str:
-    names = [name for name in METRICS if name in comparison.pairs[0].corpus]
-    first, second = comparison.names
-    rows: list[list[Cell]] = []
-    for pair in comparison.pairs:
-        sides = (
-            (isolated(first), [pair.corpus[n].first for n in names], ""),
-            (isolated(second), [pair.corpus[n].second for n in names], ""),
-            ("difference", [pair.corpus[n].difference for n in names], "+"),
-        )
-        for label, values, sign in sides:
-            cells = [_number(v, n, sign) for v, n in zip(values, names, strict=True)]
-            rows.append([_left(pair.name), _left(label), *cells])
-        for kind in dict.fromkeys(k for found in pair.tests.values() for k in found):
-            found = [pair.tests.get(name, {}).get(kind) for name in names]
-            ps = [_p(None if test is None else test.p) for test in found]
-            rows.append([_left(pair.name), _left(TESTS[kind]), *ps])
-    if comparison.over_seeds:
-        tests = [comparison.over_seeds[name] for name in names]
-        seeds = _left(f"{len(comparison.pairs)} seeds")
-        pairs = list(zip(tests, names, strict=True))
-        means = [_number(t.mean, n, "+") for t, n in pairs]
-        rows.append([seeds, _left("mean difference"), *means])
-        deviations = [_number(t.deviation, n) for t, n in pairs]
-        rows.append([seeds, _left("its deviation"), *deviations])
-        rows.append([seeds, _left("p over seeds"), *(_p(t.p) for t in tests)])
+    names = metrics(comparison)
+    rows = [
+        [_left(escape(line.group)), _left(isolated(line.label))]
+        + [Cell(line.cell(n).replace("-", MINUS), line.values.get(n)) for n in names]
+        for line in corpus_lines(comparison)
+    ]
     heads = [_left(""), _left(""), *(Cell(METRICS[n]) for n in names)]
-    return _table(heads, rows)
+    return _table("Corpus scores", heads, rows)
 
 
 def _wins(comparison: Comparison) -> str:
@@ -121,7 +103,7 @@ def _wins(comparison: Comparison) -> str:
         )
     names = ("", f"{first} better", "ties", f"{second} better", "identical")
     heads = [*map(Cell, names), Cell("p sign test"), Cell("")]
-    return f"<p>Sentences with the higher {metric}.</p>\n" + _table(heads, rows)
+    return f"<p>Sentences with the higher {metric}.</p>\n" + _table("Wins", heads, rows)
 
 
 def _lengths(comparison: Comparison) -> str:
@@ -139,7 +121,7 @@ def _lengths(comparison: Comparison) -> str:
     heads = [_left("length"), Cell("sentences")]
     for name in ("bleu", "chrf"):
         heads += _three_heads(comparison, METRICS[name])
-    return _table(heads, rows)
+    return _table("Scores by length", heads, rows)
 
 
 def _words(comparison: Comparison) -> str:
@@ -159,7 +141,9 @@ def _words(comparison: Comparison) -> str:
     heads = [_left("frequency"), Cell("in references")]
     heads += _three_heads(comparison, "F1")
     origin = escape(comparison.frequencies.origin)
-    return f"<p>Frequency in {origin}; F1 in percent.</p>\n" + _table(heads, rows)
+    return f"<p>Frequency in {origin}; F1 in percent.</p>\n" + _table(
+        "F1 by frequency", heads, rows
+    )
 
 
 def _ngrams(comparison: Comparison) -> str:
@@ -176,7 +160,8 @@ def _ngrams(comparison: Comparison) -> str:
             for ngram in found
         ]
         names = ("score", first, second, "in references")
-        table = _table([_left("n-gram"), *map(Cell, names)], rows, sortable=True)
+        label = ngram_heading(comparison.options.ngrams, name)
+        table = _table(label, [_left("n-gram"), *map(Cell, names)], rows, sortable=True)
         parts.append(f"<h3>{heading}</h3>\n{table if rows else '<p>None.</p>'}")
     return "\n".join(parts)
 
@@ -187,6 +172,8 @@ def _sentences(comparison: Comparison, most: int | None) -> str:
     which = f"All {total:,}." if shown == total else f"{shown:,} of {total:,}: "
     if shown < total:
         which += f"up to {most:,} of each outcome, those that differ most."
+    first, second = (isolated(name) for name in comparison.names)
+    which += f" Scores are those of {first}, of {second}, and the difference."
     return (
         f'<p>{which} In a hypothesis <del class="only first">⟦such⟧</del> or '
         '<ins class="only second">⟦such⟧</ins> words are not in the other one.</p>\n'
@@ -275,8 +262,12 @@ def _bars(both: Both, most: float) -> Cell:
 
 
 def _table(
-    heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], sortable: bool = False
+    label: str,
+    heads: Sequence[Cell],
+    rows: Sequence[Sequence[Cell]],
+    sortable: bool = False,
 ) -> str:
+    """A table in a region of that name, which scrolls sideways, also by keys."""
     kind = ' class="sortable"' if sortable else ""
     lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     top = "".join(
@@ -286,7 +277,8 @@ def _table(
         for head in heads
     )
     return (
-        f'<div class="wide" tabindex="0"><table{kind}>\n<thead><tr>{top}</tr></thead>\n'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}">\n'
+        f"<table{kind}>\n<thead><tr>{top}</tr></thead>\n"
         f"<tbody>\n{lines}\n</tbody>\n</table></div>"
     )
 

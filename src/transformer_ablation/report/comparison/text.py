@@ -1,9 +1,14 @@
 """A comparison as text for a terminal."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from transformer_ablation.report.cells import Column, number, plain
+from transformer_ablation.report.comparison.lines import (
+    DECIMALS,
+    corpus_lines,
+    metrics,
+)
 from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
@@ -13,15 +18,12 @@ from transformer_ablation.report.comparison.notes import (
 from transformer_ablation.report.comparison.result import (
     Both,
     Comparison,
-    PairResult,
     Sentence,
 )
 from transformer_ablation.report.comparison.words import NGram
 from transformer_ablation.report.render import text_line, width_of
 
 WIDTH = 100
-DECIMALS = {"bleu": 2, "chrf": 2, "ter": 2, "length": 3}
-TESTS = {"bootstrap": "p bootstrap", "randomization": "p randomisation"}
 UNKNOWN = "-"
 
 
@@ -59,43 +61,12 @@ def ngram_heading(kind: str, name: str) -> str:
 
 
 def _corpus(comparison: Comparison) -> list[str]:
-    first, second = (plain(name) for name in comparison.names)
-    names = [name for name in METRICS if name in comparison.pairs[0].corpus]
-    rows: list[list[str]] = []
-    for pair in comparison.pairs:
-        rows.append(
-            [pair.name, first, *(_cell(pair.corpus[n].first, n) for n in names)]
-        )
-        rows.append(["", second, *(_cell(pair.corpus[n].second, n) for n in names)])
-        deltas = [_cell(pair.corpus[n].difference, n, "+") for n in names]
-        rows.append(["", "difference", *deltas])
-        rows += _tests(pair, names)
-    if comparison.over_seeds:
-        rows += _over_seeds(comparison, names)
+    names, rows, last = metrics(comparison), [], ""
+    for line in corpus_lines(comparison):
+        group = "" if line.group == last else line.group
+        last = line.group
+        rows.append([group, plain(line.label), *(line.cell(n) for n in names)])
     return _table(["", "", *(METRICS[n] for n in names)], rows, left=2)
-
-
-def _tests(pair: PairResult, names: Sequence[str]) -> Iterator[list[str]]:
-    kinds = dict.fromkeys(kind for found in pair.tests.values() for kind in found)
-    for kind in kinds:
-        cells = [
-            f"{pair.tests[n][kind].p:.3g}" if kind in pair.tests.get(n, {}) else ""
-            for n in names
-        ]
-        yield ["", TESTS[kind], *cells]
-
-
-def _over_seeds(comparison: Comparison, names: Sequence[str]) -> list[list[str]]:
-    tests = comparison.over_seeds
-    n = len(comparison.pairs)
-    means = [_cell(tests[name].mean, name, "+") for name in names]
-    deviations = [_cell(tests[name].deviation, name) for name in names]
-    ps = ["" if (p := tests[name].p) is None else f"{p:.3g}" for name in names]
-    return [
-        [f"{n} seeds", "mean difference", *means],
-        ["", "its deviation", *deviations],
-        ["", "p over seeds", *ps],
-    ]
 
 
 def _wins_heading(comparison: Comparison) -> str:

@@ -114,11 +114,16 @@ def ngrams(words: Sequence[str]) -> list[str]:
 
 
 def distinctive(
-    first: Mapping[str, int], second: Mapping[str, int], references: Tokens, most: int
+    first: Mapping[str, int],
+    second: Mapping[str, int],
+    references: Tokens,
+    most: int,
+    pairs: int = 1,
 ) -> tuple[list[NGram], list[NGram]]:
     """The n-grams that the first has more often than the second, and the other way.
 
-    Of equal scores, the one with the larger difference comes first, then the longer.
+    Counts are those of so many ``pairs`` of texts, which have the same references. Of
+    equal scores, the one with the larger difference comes first, then the longer.
     """
     ours, theirs = _ranked(first, second, most), _ranked(second, first, most)
     wanted = {*ours, *theirs}
@@ -128,7 +133,8 @@ def distinctive(
 
     def made(ngram: str) -> NGram:
         a, b = first.get(ngram, 0), second.get(ngram, 0)
-        return NGram(ngram, a, b, in_references[ngram], score(max(a, b), min(a, b)))
+        there = pairs * in_references[ngram]
+        return NGram(ngram, a, b, there, score(max(a, b), min(a, b)))
 
     return [made(ngram) for ngram in ours], [made(ngram) for ngram in theirs]
 
