@@ -47,7 +47,7 @@ def workdir(tmp_path):
 
 def compared(workdir, options=OPTIONS, seeds=None, frequencies="not looked for"):
     found = find_rows(workdir, NAMES, seeds, "validation")
-    return compare(found, options, lambda tokens: frequencies)
+    return compare(found, options, lambda tokens, signature: frequencies)
 
 
 def test_corpus_scores_are_sacrebleus(workdir):
@@ -85,7 +85,7 @@ def test_tests_are_kept_and_serve_the_other_way_round(workdir, monkeypatch):
     first = compared(workdir)
     monkeypatch.setattr(sentence_tests, "compute", None)
     found = find_rows(workdir, NAMES[::-1], None, "validation")
-    second = compare(found, OPTIONS, lambda tokens: "none")
+    second = compare(found, OPTIONS, lambda tokens, signature: "none")
     assert second.pairs[0].tests == first.pairs[0].tests
     assert second.pairs[0].corpus["bleu"].difference == pytest.approx(
         -first.pairs[0].corpus["bleu"].difference
@@ -219,7 +219,9 @@ def test_seeds_are_paired_and_their_means_shown(tmp_path):
 def test_two_seeds_of_one_row_can_be_compared(tmp_path):
     workdir = write_workdir(tmp_path, (0, 1))
     folders = [run_directory(workdir, "base", seed) for seed in (0, 1)]
-    made = compare(find_runs(folders, "validation"), OPTIONS, lambda tokens: "none")
+    made = compare(
+        find_runs(folders, "validation"), OPTIONS, lambda tokens, signature: "none"
+    )
     assert made.names == ("base/seed0", "base/seed1")
     assert made.pairs[0].name == "seeds 0 and 1"
     assert made.pairs[0].wins == (0, 0, 4, 4, None)
@@ -235,7 +237,9 @@ def test_runs_of_two_workdirs_can_be_compared(tmp_path):
     found = find_runs(folders, "validation")
     assert found.names == tuple(map(str, folders))
     update_record(folders[1], results_version=2)
-    made = compare(find_runs(folders, "validation"), OPTIONS, lambda tokens: "none")
+    made = compare(
+        find_runs(folders, "validation"), OPTIONS, lambda tokens, signature: "none"
+    )
     assert made.facts == {"results_version": (1, 2)}
     assert "differ besides in: results_version 1 and 2" in text.as_text(made, 0)
 

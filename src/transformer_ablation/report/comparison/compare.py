@@ -31,7 +31,8 @@ from transformer_ablation.report.sentence_tests import (
     run_tests,
 )
 
-Tokeniser = Callable[[str], list[str]]
+# Given how a line becomes words, and the signature of the BLEU that they are of.
+FrequenciesOf = Callable[[Callable[[str], list[str]], str], Frequencies | str]
 
 
 class _Shared(NamedTuple):
@@ -53,14 +54,14 @@ class _Measured(NamedTuple):
 def compare(
     found: Found,
     options: Options,
-    frequencies_of: Callable[[Tokeniser], Frequencies | str],
+    frequencies_of: FrequenciesOf,
     progress: Progress = lambda text: None,
 ) -> Comparison:
     """Compares what was found.
 
     Args:
-      frequencies_of: given how a line becomes words, how often words occur in the
-        training text, or why that is not known: then the references' are taken.
+      frequencies_of: how often words occur in the training text, or why that is not
+        known: then the references' are taken.
       progress: hears a line before what takes long.
     """
     shared = _shared(found, options, frequencies_of)
@@ -101,12 +102,12 @@ def compare(
 def _shared(
     found: Found,
     options: Options,
-    frequencies_of: Callable[[Tokeniser], Frequencies | str],
+    frequencies_of: FrequenciesOf,
 ) -> _Shared:
     signature = found.pairs[0].sides[0].score["signature"]
     scorer = scores.Scorer(signature, found.references)
     references = [scorer.tokens(line) for line in found.references]
-    frequencies = frequencies_of(scorer.tokens)
+    frequencies = frequencies_of(scorer.tokens, scorer.signatures()["bleu"])
     if isinstance(frequencies, str):
         counts = words.frequencies(references)
         frequencies = Frequencies(counts, "the references", frequencies)

@@ -93,7 +93,8 @@
     shown += next.length;
     more.hidden = shown >= chosen.length;
     const n = (x) => x.toLocaleString("en");
-    count.textContent = `${n(chosen.length)} sentences, ${n(shown)} shown`;
+    const s = chosen.length === 1 ? "" : "s";
+    count.textContent = `${n(chosen.length)} sentence${s}, ${n(shown)} shown`;
     return next[0];
   };
   const show = () => {
