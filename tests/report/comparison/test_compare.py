@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import socket
 
@@ -142,6 +143,19 @@ def test_sentences_can_be_chosen_by_bleu_and_lengths_counted_in_letters(workdir)
     assert made.pairs[0].tests == {}
 
 
+def test_wins_go_by_the_metric_asked_for(tmp_path):
+    workdir = write_workdir(tmp_path)
+    # Spaces are nothing to chrF, and everything to BLEU.
+    lines = [["the cat sat on"], ["thecat saton themat"]]
+    for row, found in zip(written.paper_rows(NAMES), lines, strict=True):
+        only = {"references": REFERENCES[:1], "sources": SOURCES[:1]}
+        write_run(workdir, row, found, **only)
+    options = dataclasses.replace(OPTIONS, tests=None)
+    assert compared(workdir, options).pairs[0].wins[:2] == (0, 1)
+    options = dataclasses.replace(options, sentence_metric="bleu")
+    assert compared(workdir, options).pairs[0].wins[:2] == (1, 0)
+
+
 def test_frequencies_of_the_training_text_are_taken(workdir):
     counts = {"the": 1, "cat": 5}
     made = compared(workdir, frequencies=Frequencies(counts, "9 training pairs"))
@@ -165,6 +179,17 @@ def test_text_says_what_was_counted(workdir):
     assert "in the references (not looked for)" in flat
     assert "paired bootstrap resampling (50 resamples)" in flat
     assert "by sacreBLEU with seed 7" in flat
+
+
+def test_line_that_stands_twice_is_shown_once_as_text(tmp_path):
+    workdir = write_workdir(tmp_path)
+    for row, lines in zip(written.paper_rows(NAMES), (BASE, OTHER), strict=True):
+        twice = {"references": 2 * REFERENCES, "sources": 2 * SOURCES}
+        write_run(workdir, row, 2 * lines, **twice)
+    made = compared(workdir)
+    shown = text.as_text(made, 3)
+    assert [shown.count(f"line {n}:") for n in (1, 5, 2, 6)] == [1, 0, 1, 0]
+    assert len(json.loads(data.as_json(made, None))["examples"]) == 8
 
 
 def test_json_has_everything_unrounded(workdir):
@@ -212,6 +237,11 @@ def test_seeds_are_paired_and_their_means_shown(tmp_path):
     assert len(made.sentences) == 8
     shown = " ".join(text.as_text(made, 1).split())
     assert "mean, n = 2" in shown and "p over seeds" in shown
+    # The mean of 16/16 and 16/16, and of 14/16 and 16/16 words.
+    assert re.search(r"mean, n = 2 base [^A]* 1\.000 A_h1 [^d]* 0\.938 diff", shown)
+    assert all(
+        list(p.tests["bleu"]) == ["bootstrap", "randomization"] for p in made.pairs
+    )
     one = compared(workdir, seeds=[3])
     assert [p.name for p in one.pairs] == ["seed 3"] and one.over_seeds == {}
 
@@ -247,7 +277,7 @@ def test_runs_of_two_workdirs_can_be_compared(tmp_path):
 def test_odd_text_stays_on_its_line(tmp_path):
     workdir = write_workdir(tmp_path)
     row = written.paper_rows(("A_h1",))[0]
-    odd = ["\x1b[31mred\x9b", "שלום עולם", "x\u2067y", ""]
+    odd = ["\x1b[31mred\x9b", "שלום עולם", "x\u2067y", "\x00"]
     write_run(workdir, row, odd)
     shown = text.as_text(compared(workdir), 4)
     assert "\x1b" not in shown and "\x9b" not in shown and "\u2067" not in shown
@@ -331,6 +361,15 @@ def test_runs_on_other_text_are_refused_naming_the_difference(workdir):
     assert "other numbers of sentences: 4 and 3" in refused()
     write_run(workdir, row, OTHER, metric=BLEU(tokenize="intl"))
     assert "other sacreBLEU signatures" in refused() and "tok:intl" in refused()
+
+
+def test_other_references_with_another_seed_are_refused(tmp_path):
+    workdir = write_workdir(tmp_path, (0, 1))
+    changed = ["x", *REFERENCES[1:]]
+    for row, lines in zip(written.paper_rows(NAMES), (BASE, OTHER), strict=True):
+        write_run(workdir, row, lines, 1, references=changed)
+    message = refusal(lambda: find_rows(workdir, NAMES, None, "validation"))
+    assert "base/seed0 and" in message and "base/seed1 have other references" in message
 
 
 def test_split_goes_by_its_name_or_its_part(workdir):

@@ -86,8 +86,8 @@ def test_sign_test_counts_splits_at_least_so_uneven():
 
 def test_rounding_of_floats_wins_nothing():
     third = 0.1 + 0.2
-    found = scores.wins([third, 1.0, 5.0, 0.0], [0.3, 2.0, 4.0, 0.0], 1)
-    assert found == (1, 1, 2, 1, 1.0)
+    found = scores.wins([third, 1.0, 5.0, 9.0, 0.0], [0.3, 2.0, 4.0, 8.0, 0.0], 1)
+    assert found == (2, 1, 2, 1, 1.0)
     assert not scores.above(100.0, math.nextafter(100.0, 0))
 
 

@@ -6,7 +6,6 @@ are counted once. All are the numbers of sacreBLEU's ``corpus_score`` and
 """
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from transformer_ablation.report.text_metrics import metric_of, tokens_of
 
 SUMMED = ("bleu", "chrf")
 CHUNK = 250  # sentences whose edits one process counts at a time
+ROUNDING = 1e-9  # of floats; scores are from 0 to 100
 MANY = 1000  # sentences from which several processes pay
 
 
@@ -144,7 +144,7 @@ def wins(first: Sequence[float], second: Sequence[float], identical: int) -> Win
 
 def above(score: float, other: float) -> bool:
     """Whether a score is higher by more than rounding of floats."""
-    return score > other and not math.isclose(score, other, rel_tol=1e-9, abs_tol=1e-9)
+    return score - other > ROUNDING
 
 
 def sign_test(first: int, second: int) -> float | None:

@@ -43,7 +43,7 @@ def as_text(comparison: Comparison, sentences: int) -> str:
         heading = ngram_heading(comparison.options.ngrams, name)
         blocks.append([heading, *_ngrams(comparison, found)])
     for side, name in enumerate((first, second)):
-        chosen = comparison.largest(side, sentences)
+        chosen = _distinct(comparison, comparison.largest(side, None))[:sentences]
         if sentences:
             heading = f"Sentences that {name} has better, by the difference"
             blocks.append([heading, *_sentences(comparison, chosen)])
@@ -135,6 +135,16 @@ def _ngrams(comparison: Comparison, found: Sequence[NGram]) -> list[str]:
         [plain(x.words), f"{x.score:.3f}", *(f"{n:,}" for n in x[1:4])] for x in found
     ]
     return _table(["n-gram", "score", first, second, "in references"], rows)
+
+
+def _distinct(comparison: Comparison, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Without lines that stand in the split again, translated alike."""
+    seen = {}
+    for sentence in sentences:
+        line = sentence.number - 1
+        texts = comparison.sources[line], comparison.references[line]
+        seen.setdefault((*texts, *sentence.hypotheses), sentence)
+    return list(seen.values())
 
 
 def _sentences(comparison: Comparison, chosen: Sequence[Sentence]) -> list[str]:
