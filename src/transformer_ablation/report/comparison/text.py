@@ -139,7 +139,7 @@ def _ngrams(comparison: Comparison, found: Sequence[NGram]) -> list[str]:
 
 def _distinct(comparison: Comparison, sentences: Sequence[Sentence]) -> list[Sentence]:
     """Without lines that stand in the split again, translated alike."""
-    seen = {}
+    seen: dict[tuple[str, ...], Sentence] = {}
     for sentence in sentences:
         line = sentence.number - 1
         texts = comparison.sources[line], comparison.references[line]
