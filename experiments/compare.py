@@ -1,18 +1,16 @@
 """Two rows of a sweep sentence by sentence: ``python -m experiments.compare``."""
 
-import sys
 from pathlib import Path
 
 from absl import flags
 
 from experiments import command, compare_flags, shared_flags, training_words
-from experiments.tables import output_file, print_text
+from experiments.output import output_file, put
 from experiments.telling import tell
 from transformer_ablation.report.comparison import data, page, text
 from transformer_ablation.report.comparison.compare import compare
 from transformer_ablation.report.comparison.result import Comparison
 from transformer_ablation.report.comparison.runs import Found, find_rows, find_runs
-from transformer_ablation.report.json_file import write_text
 from transformer_ablation.sweep.runs import parse_seeds
 
 SENTENCES = {"text": 5, "html": 2000, "json": None}
@@ -21,23 +19,13 @@ SENTENCES = {"text": 5, "html": 2000, "json": None}
 def body(values: flags.FlagValues) -> None:
     """Prints or writes the comparison."""
     options = compare_flags.options(values)
-    out = None if values.out is None else output_file(values.out)
-    if values.format == "html" and out is None and sys.stdout.isatty():
-        raise command.UsageError(
-            "--format=html is a page for a browser; name its file: --out=compare.html"
-        )
+    place = output_file(values.out, values.format)
     found = _found(values)
     record = found.pairs[0].sides[0].record
     cache = shared_flags.cache_folder(values)
     frequencies = training_words.frequencies(record, cache, values.frequencies)
     made = _formatted(compare(found, options, frequencies, tell), values)
-    if out is not None:
-        write_text(out, made)
-        print(f"wrote {out}")
-    elif values.format == "html":
-        sys.stdout.buffer.write(made.encode("utf-8"))
-    else:
-        print_text(made)
+    put(made, place, values.format)
 
 
 def _found(values: flags.FlagValues) -> Found:

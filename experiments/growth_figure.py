@@ -1,10 +1,10 @@
 """What ``experiments.growth`` found, as a figure."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 from experiments.command import UsageError
+from experiments.figure_folder import need_matplotlib
 
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -19,11 +19,7 @@ def check(path: str) -> None:
         raise UsageError(
             f"--figure={path}: must be a file that ends in {', '.join(ENDINGS)}"
         )
-    if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError(
-            "--figure needs matplotlib, which is not installed: pip install -r "
-            "requirements.txt"
-        )
+    need_matplotlib("--figure")
 
 
 def draw(found: dict[str, Any], path: Path) -> None:

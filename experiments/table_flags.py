@@ -15,7 +15,7 @@ MOST_SAMPLES = 1_000_000
 
 def define(values: flags.FlagValues) -> None:
     """The flags of the command."""
-    formats = f"one of {', '.join(FORMATS)}"
+    formats = f"one of {', '.join(FORMATS)}; html is a report with figures"
     flags.DEFINE_string("workdir", None, "folder of a sweep", flag_values=values)
     flags.DEFINE_string("format", "text", formats, flag_values=values)
     text = "sacrebleu, or paper: tokenised and compounds split, as in its Table 2"
@@ -26,6 +26,11 @@ def define(values: flags.FlagValues) -> None:
     )
     flags.DEFINE_float("sustained_flops", None, text, 1.0, 1e21, flag_values=values)
     flags.DEFINE_string("out", None, "write to this file instead", flag_values=values)
+    text = (
+        "write figures for papers to this folder too, as PDF and PNG: one a group, "
+        "agreement with the paper, cost"
+    )
+    flags.DEFINE_string("figures", None, text, flag_values=values)
     text = "show what may not stand in one table, with a mark, instead of refusing"
     flags.DEFINE_boolean("mixed", False, text, flag_values=values)
     _define_tests(values)

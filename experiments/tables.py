@@ -1,15 +1,17 @@
 """The table of a sweep: ``python -m experiments.tables --workdir=DIR``."""
 
-import os
 import sys
 from pathlib import Path
 
 from absl import flags
 
 from experiments import command, table_flags
+from experiments.figure_folder import figure_folder
+from experiments.output import output_file, put
 from experiments.telling import tell
-from transformer_ablation.report.json_file import write_text
+from transformer_ablation.report.figure_files import write_figures
 from transformer_ablation.report.render import check_format, render
+from transformer_ablation.report.render_html import read_details
 from transformer_ablation.report.table import Options, read_table
 
 
@@ -22,6 +24,7 @@ def body(values: flags.FlagValues) -> None:
         values["format"].value,
         values["out"].value,
         table_flags.options(values),
+        values["figures"].value,
     )
 
 
@@ -30,46 +33,25 @@ def print_table(
     format: str = "text",
     out: str | Path | None = None,
     options: Options | None = None,
+    figures: str | Path | None = None,
 ) -> None:
     """Prints the table of a workdir, or writes it whole to the file ``out``.
+
+    With ``figures``, a folder, draws the figures of the table too.
 
     Raises:
       TableError, RecordError: for a folder or format that gives no table.
     """
     check_format(format)
-    place = None if out is None else output_file(out)
-    text = render(read_table(workdir, options, tell), format)
-    if place is None:
-        print_text(text)
-    else:
-        write_text(place, text)
-        print(f"wrote {out}")
-
-
-def output_file(out: str | Path) -> Path:
-    """The file to write, before the work that it takes.
-
-    Raises:
-      UsageError: if it is no name, a folder, something else than a plain file, or
-        where nothing can be written.
-    """
-    path = Path(out)
-    if not str(out).strip() or path.is_dir() or (path.exists() and not path.is_file()):
-        what = "a folder" if path.is_dir() and str(out).strip() else "no file"
-        raise command.UsageError(
-            f"--out={out}: is {what}; name a file, or leave --out away to print"
-        )
-    above = next(p for p in path.absolute().parents if p.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        what = "cannot be written to" if above.is_dir() else "is no folder"
-        raise command.UsageError(f"--out={out}: {above} {what}; name another place")
-    return path
-
-
-def print_text(text: str) -> None:
-    """Prints text also where the terminal lacks its letters (Δ, ±): as ``?``."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding), end="")
+    place = output_file(out, format)
+    folder = None if figures is None else figure_folder(figures)
+    table = read_table(workdir, options, tell)
+    details = read_details(workdir, table) if format == "html" else None
+    put(render(table, format, details), place, format)
+    if folder is not None:
+        tell(f"drawing figures in {folder}")
+        drawn = write_figures(table, folder, tell)
+        print(f"wrote {len(drawn)} files in {folder}", file=sys.stderr)
 
 
 COMMAND = command.Command(
@@ -79,6 +61,8 @@ COMMAND = command.Command(
         "python -m experiments.tables --workdir=runs/table3",
         "python -m experiments.tables --workdir=runs/table3 --format=latex "
         "--out=runs/table3.tex",
+        "python -m experiments.tables --workdir=runs/table3 --format=html "
+        "--out=runs/table3.html --figures=runs/figures",
     ),
     define=table_flags.define,
     body=body,

@@ -84,10 +84,57 @@ def test_table_goes_to_a_file(workdir, tmp_path, capsys):
 def test_refused_table_keeps_the_old_file(workdir, tmp_path, capsys):
     out = tmp_path / "table.tex"
     out.write_text("old")
-    arguments = [f"--workdir={workdir}", "--format=html", f"--out={out}"]
+    arguments = [f"--workdir={workdir}", "--format=pdf", f"--out={out}"]
     assert command.run(tables.COMMAND, arguments) == 2
-    assert "not available yet; text, markdown, latex" in capsys.readouterr().err
+    assert "must be one of text, markdown, latex" in capsys.readouterr().err
     assert out.read_text() == "old"
+
+
+def test_report_goes_to_a_file_or_to_a_pipe(workdir, tmp_path, capsysbinary):
+    out = tmp_path / "new" / "report.html"
+    arguments = [f"--workdir={workdir}", "--format=html"]
+    assert command.run(tables.COMMAND, [*arguments, f"--out={out}"]) == 0
+    assert out.read_bytes().startswith(b"<!DOCTYPE html>")
+    capsysbinary.readouterr()
+    assert command.run(tables.COMMAND, arguments) == 0
+    printed = capsysbinary.readouterr().out
+    assert printed.startswith(b"<!DOCTYPE html>") and "Δ".encode() in printed
+
+
+def test_report_is_not_printed_to_a_terminal(workdir, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}", "--format=html"]) == 2
+    assert "--out=report.html" in capsys.readouterr().err
+
+
+def test_figures_go_to_a_folder_beside_the_table(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    rows = written.paper_rows(("base", "E_learned_pos"))
+    write_sweep(tmp_path, written.sweep(rows))
+    for row in rows:
+        record = written.scored(row, 5.0, 25.0)
+        write_record(run_directory(tmp_path, row["name"], 0), record)
+    folder = tmp_path / "new" / "figures"
+    arguments = [f"--workdir={tmp_path}", f"--figures={folder}"]
+    assert command.run(tables.COMMAND, arguments) == 0
+    names = {path.name for path in folder.iterdir()}
+    assert {"group-E.pdf", "group-E.png", "agreement.pdf"} <= names
+    told = capsys.readouterr()
+    assert told.out.startswith("a sweep\n") and f"files in {folder}" in told.err
+
+
+@pytest.mark.parametrize("figures", ["file", "file/below", ""])
+def test_figures_that_cannot_be_written_are_refused_first(
+    figures, tmp_path, capsys, monkeypatch
+):
+    """Before anything is read: this workdir has no sweep."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    code = command.run(tables.COMMAND, ["--workdir=.", f"--figures={figures}"])
+    error = capsys.readouterr().err
+    assert code == 2 and f"--figures={figures}: cannot write there (" in error
+    assert "sweep.json" not in error
 
 
 def test_mixed_records_are_shown_on_request(workdir, capsys):

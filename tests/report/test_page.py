@@ -1,10 +1,13 @@
 """The document of a page: what is escaped, that it loads nothing, that it is whole."""
 
 import base64
+import fnmatch
 import hashlib
 import json
 import re
+import tomllib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +99,13 @@ def test_sections_are_linked_and_named():
     assert page.of("a", href="#cost") == [({"href": "#cost"}, "Cost")]
     ((attributes, _),) = page.of("section")
     assert page.of("h2", id=attributes["aria-labelledby"])[0][1] == "Cost"
+
+
+def test_installed_package_has_every_file_of_the_page():
+    root = Path(__file__).parents[2]
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    package = "transformer_ablation.report.page"
+    patterns = settings["tool"]["setuptools"]["package-data"][package]
+    files = [p.name for p in (root / "src" / Path(*package.split("."))).glob("*.?*s")]
+    assert {"page.css", "page.js"} <= set(files)
+    assert [f for f in files if not any(fnmatch.fnmatch(f, p) for p in patterns)] == []

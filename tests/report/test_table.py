@@ -445,12 +445,6 @@ def test_markdown_shows_bars_and_stars_as_they_are():
     assert "d_model" in markdown
 
 
-def test_format_of_later_is_refused():
-    table = build_table(written.sweep(three_rows()), [])
-    with pytest.raises(TableError, match="not available yet; text, markdown, latex"):
-        render(table, "html")
-
-
 def test_unknown_format_is_refused():
     table = build_table(written.sweep(three_rows()), [])
     with pytest.raises(TableError, match="pdf is unknown.*text, markdown, latex"):
@@ -624,6 +618,7 @@ def test_every_field_compared_with_the_papers_is_bases_own():
     left_out = {
         "model.max_length",  # of the learned positions alone
         "model.dtype",
+        "model.rematerialize",  # memory for time: the same numbers
         "optimizer.accumulation_steps",
         "decode.sentences_per_batch",
     }

@@ -6,8 +6,10 @@ PPL has 2 decimals and BLEU 1, as the paper prints them.
 import dataclasses
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from transformer_ablation.report.agreement import same_sign
+from transformer_ablation.report.columns import flatten, word
 from transformer_ablation.report.seed_tests import LEVEL
 from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import Measure, TableRow
@@ -62,12 +64,16 @@ def state_cell(row: TableRow) -> str:
     return run.state if run.step is None else f"{run.state} {run.step}/{row.steps}"
 
 
+Value = float | str | None
+
+
 @dataclasses.dataclass(frozen=True)
 class Column:
     """Two lines of heading, and one cell a row.
 
     A column of ``part`` 2 tells of differences; a page too narrow for all columns has
-    these below the others.
+    these below the others. ``values`` are the unrounded numbers behind the cells, None
+    where unknown; empty where the cells are what there is.
     """
 
     top: str
@@ -75,6 +81,7 @@ class Column:
     cells: Sequence[str]
     left: bool = False
     part: int = 1
+    values: Sequence[Value] = ()
 
     @property
     def heading(self) -> str:
@@ -121,33 +128,49 @@ def result_columns(table: Table) -> list[Column]:
     rows, columns = table.rows, []
 
     def add(
-        top: str, bottom: str, cells: list[str], part: int = 1, always: bool = False
+        top: str,
+        bottom: str,
+        cells: list[str],
+        values: list[Value],
+        part: int = 1,
+        always: bool = False,
     ) -> None:
         if always or any(cells):
-            columns.append(Column(top, bottom, cells, part=part))
+            columns.append(Column(top, bottom, cells, part=part, values=values))
+
+    def delta(quantity: str) -> list[Value]:
+        return [None if r.is_base else r.deltas[quantity] for r in rows]
 
     mark = ["" if r.ppl_comparable else " †" for r in rows]
     ppl = [measured(r.ppl, 2) + m for r, m in zip(rows, mark, strict=True)]
-    add("PPL", "dev", ppl, always=True)
+    add("PPL", "dev", ppl, [r.ppl.mean for r in rows], always=True)
     bleu = "BLEU" if table.metric == "bleu" else "paper-BLEU"
-    add(bleu, "dev", [measured(r.bleu, 1) for r in rows], always=True)
-    add(bleu, "averaged", [_averaged(r) for r in rows])
-    add(bleu, "test", [measured(r.bleu_test, 1) for r in rows])
-    add("", "n", [_count(r) for r in rows])
-    add("params", "×10⁶", [millions(r.parameters) for r in rows])
-    add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows], 2)
-    add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows], 2)
-    add("p", "seeds", [_p_seeds(r) for r in rows], 2)
-    add("p", "sent.", [_p_sentences(r) for r in rows], 2)
+    dev, test = [r.bleu for r in rows], [r.bleu_test for r in rows]
+    add(bleu, "dev", [measured(m, 1) for m in dev], [m.mean for m in dev], always=True)
+    add(bleu, "averaged", [_averaged(r) for r in rows], [r.averaged.mean for r in rows])
+    add(bleu, "test", [measured(m, 1) for m in test], [m.mean for m in test])
+    add("", "n", [_count(r) for r in rows], [])
+    totals = [(r.parameters or {}).get("total") for r in rows]
+    add("params", "×10⁶", [millions(r.parameters) for r in rows], list(totals))
+    add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows], delta("ppl"), 2)
+    add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows], delta("bleu"), 2)
+    over = [r.tests.p if r.tests.basis == "seeds" else None for r in rows]
+    add("p", "seeds", [_p_seeds(r) for r in rows], list(over), 2)
+    add("p", "sent.", [_p_sentences(r) for r in rows], _sentence_values(rows), 2)
     if table.has_paper:
-        add("paper", "PPL", [number(r.paper["ppl"], 2) for r in rows])
-        add("paper", "BLEU", [number(r.paper["bleu"], 1) for r in rows])
-        add("paper", "ΔPPL", _paper_deltas(rows, "ppl", 2), 2)
-        add("paper", "ΔBLEU", _paper_deltas(rows, "bleu", 1), 2)
-    add("", "train", [duration(r.device_seconds) for r in rows], 2)
+        for quantity, decimals in (("ppl", 2), ("bleu", 1)):
+            printed = [r.paper[quantity] for r in rows]
+            cells = [number(value, decimals) for value in printed]
+            add("paper", quantity.upper(), cells, list(printed))
+        for quantity, decimals in (("ppl", 2), ("bleu", 1)):
+            cells = _paper_deltas(rows, quantity, decimals)
+            values = delta(f"paper_{quantity}")
+            add("paper", f"Δ{quantity.upper()}", cells, values, 2)
+    seconds = [r.device_seconds for r in rows]
+    add("", "train", [duration(s) for s in seconds], list(seconds), 2)
     if table.rate is not None:
         cost = [_cost(r, table.rate) for r in rows]
-        add("cost", "FLOPs", cost, 2, always=True)
+        add("cost", "FLOPs", cost, list(seconds), 2, always=True)
     states = [plain(state_cell(r)) for r in rows]
     if any(states):
         columns.append(Column("", "state", states, left=True, part=2))
@@ -179,6 +202,17 @@ def _p_sentences(row: TableRow) -> str:
         return p_value(tests.p)
     seeds = len(tests.sentences)
     return f"{tests.different_seeds}/{seeds}" if seeds else ""
+
+
+def _sentence_values(rows: Sequence[TableRow]) -> list[Value]:
+    """What ``_p_sentences`` tells: p of one seed, else the share of seeds."""
+    values: list[Value] = []
+    for row in rows:
+        tests, seeds = row.tests, len(row.tests.sentences)
+        single = tests.basis == "sentences" and seeds == 1
+        share = tests.different_seeds / seeds if seeds else None
+        values.append(tests.p if single else share)
+    return values
 
 
 def duration(seconds: float | None) -> str:
@@ -222,14 +256,14 @@ def _delta(row: TableRow, quantity: str, decimals: int) -> str:
 def row_columns(table: Table) -> list[Column]:
     """Group (where the sweep has groups) and name; a row that mixes has a mark."""
     rows = table.rows
-    groups = [_group(r) for r in rows]
+    groups = [group_name(r) for r in rows]
     first = [g if i == 0 or g != groups[i - 1] else "" for i, g in enumerate(groups)]
     columns = [Column("", "", first, left=True)] if any(groups) else []
     names = [plain(r.name) + (" §" if r.marks else "") for r in rows]
     return [*columns, Column("", "row", names, left=True)]
 
 
-def _group(row: TableRow) -> str:
+def group_name(row: TableRow) -> str:
     """``(A)``, or blank where the row is its own group, as base and big are."""
     return f"({plain(row.group)})" if row.group and row.group != row.name else ""
 
@@ -237,11 +271,19 @@ def _group(row: TableRow) -> str:
 def config_columns(table: Table) -> list[Column]:
     """Fields of the config, blank where equal to base."""
     columns = []
-    for heading in table.columns:
+    for heading, path in table.columns.items():
         section, dot, field = heading.rpartition(".")
         cells = [plain(r.cells.get(heading, "")) for r in table.rows]
-        columns.append(Column(section + dot, field, cells))
+        values = [_sortable(flatten(r.config).get(path)) for r in table.rows]
+        columns.append(Column(section + dot, field, cells, values=values))
     return columns
+
+
+def _sortable(value: Any) -> Value:
+    """A config value, base's too where its cell is blank."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return word(value)
 
 
 def other_column(table: Table) -> Column:

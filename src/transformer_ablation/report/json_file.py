@@ -22,7 +22,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8 text whole or not at all: the old file stays until the end.
+    """Writes UTF-8 text as ``write_bytes`` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all: the old one stays until the end.
 
     A link keeps its place: the file behind it is replaced.
     """
@@ -30,8 +35,8 @@ def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(temporary, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

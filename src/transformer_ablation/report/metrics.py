@@ -5,11 +5,12 @@ null where the value is not finite. Tags are ``<split>/<quantity>``.
 """
 
 import errno
+import functools
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,12 @@ class MetricWriter:
             self._add(entry["tag"], value, entry["step"])
 
 
-def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
+def read_metrics(
+    directory: str | Path, tags: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Every value in order; a last line without an end, being written, is left out.
+
+    With ``tags``, the values of these alone; lines without any of them are not read.
 
     Raises:
       MetricsError: for a broken line, with its number.
@@ -135,8 +140,28 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
     path = Path(directory) / METRICS_FILE
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [_entry(path, i, line) for i, line in enumerate(lines, start=1)]
+    data = path.read_bytes()
+    if tags is None:
+        lines = data.split(b"\n")[:-1]
+        return [_entry(path, i, line) for i, line in enumerate(lines)]
+    # A long run has a million lines; to look at each would take longer than all else.
+    starts = sorted({start for tag in tags for start in _starts(data, tag)})
+    entries = []
+    for start in starts:
+        line = data[start : data.index(b"\n", start)]
+        before = functools.partial(data.count, b"\n", 0, start)
+        entries.append(_entry(path, before, line))
+    return [entry for entry in entries if entry["tag"] in tags]
+
+
+def _starts(data: bytes, tag: str) -> Iterator[int]:
+    """Where the whole lines that name a tag begin."""
+    name, end = json.dumps(tag).encode(), 0
+    while (found := data.find(name, end)) >= 0:
+        end = data.find(b"\n", found)
+        if end < 0:
+            return
+        yield data.rfind(b"\n", 0, found) + 1
 
 
 def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
@@ -150,7 +175,7 @@ def last_metrics(directory: str | Path) -> list[dict[str, Any]]:
         lines = file.read().split(b"\n")[:-1]
     whole = lines if size <= TAIL_BYTES else lines[1:]
     entries = []
-    for i, line in enumerate(whole, start=1):
+    for i, line in enumerate(whole):
         try:
             entries.append(_entry(path, i, line))
         except MetricsError:
@@ -169,7 +194,8 @@ def _line(entry: Mapping[str, Any]) -> str:
     return json.dumps({**entry, "value": value if known else None}) + "\n"
 
 
-def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _entry(path: Path, before: int | Callable[[], int], line: bytes) -> dict[str, Any]:
+    """A line as a value; ``before`` tells how many stand before it, if asked."""
     try:
         entry = json.loads(line)
         if isinstance(entry, dict) and all(key in entry for key in KEYS):
@@ -177,6 +203,7 @@ def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
         fault = f"lacks one of {', '.join(KEYS)}"
     except ValueError as error:
         fault = str(error)
+    number = 1 + (before() if callable(before) else before)
     raise MetricsError(
         f"{path}, line {number}: not a metric ({fault}); remove the line to go on"
     )

@@ -1,8 +1,9 @@
 """A table as text for a terminal or as GitHub markdown; the others by name."""
 
+import functools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from transformer_ablation.report.cells import (
     Column,
@@ -15,41 +16,38 @@ from transformer_ablation.report.cells import (
 )
 from transformer_ablation.report.consistency import TableError
 from transformer_ablation.report.render_data import as_csv, as_json
+from transformer_ablation.report.render_html import Details, as_html
 from transformer_ablation.report.render_latex import as_latex
 from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import TableRow
 
-FORMATS = ("text", "markdown", "latex", "csv", "json")
-LATER = ("html",)
+FORMATS = ("text", "markdown", "latex", "csv", "json", "html")
 GAP = "  "
 WIDTH = 160  # of a text table; a wider one has its differences below
 NOTE_WIDTH = 120
 OTHER_WIDTH = 44  # letters of a column of changes; longer ones get their own line
 
 
-def render(table: Table, format: str = "text") -> str:
-    """The table in one of ``FORMATS``, ending in a newline.
+def render(table: Table, format: str = "text", details: Details | None = None) -> str:
+    """The table in one of ``FORMATS``, ending in a newline; ``details`` are for html.
 
     Raises:
-      TableError: for a format that is unknown or not available yet.
+      TableError: for a format that is unknown.
     """
     check_format(format)
-    formats = {
+    formats: dict[str, Callable[[Table], str]] = {
         "text": as_text,
         "markdown": as_markdown,
         "latex": as_latex,
         "csv": as_csv,
         "json": as_json,
+        "html": functools.partial(as_html, details=details),
     }
     return formats[format](table)
 
 
 def check_format(format: str) -> None:
     """Refuses a format that ``render`` does not have, before any work."""
-    if format in LATER:
-        raise TableError(
-            f"--format={format} is not available yet; {', '.join(FORMATS)} are"
-        )
     if format not in FORMATS:
         raise TableError(
             f"--format={format} is unknown; it must be one of {', '.join(FORMATS)}"

@@ -16,7 +16,13 @@ from transformer_ablation.report.table_row import Measure, TableRow
 
 def as_json(table: Table) -> str:
     """One object: everything the other formats show; unknown is null."""
-    whole = {
+    whole = table_object(table)
+    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def table_object(table: Table) -> dict[str, Any]:
+    """The table as plain data, for JSON."""
+    return {
         "title": table.title,
         "results_version": table.results_version,
         "metric": table.metric,
@@ -28,7 +34,6 @@ def as_json(table: Table) -> str:
         "agreement": _agreement(table),
         "notes": list(table.notes),
     }
-    return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _tests(table: Table) -> dict[str, Any]:
@@ -69,6 +74,7 @@ def json_row(row: TableRow, table: Table) -> dict[str, Any]:
         "row": row.name,
         "group": row.group,
         "label": row.label,
+        "is_base": row.is_base,
         "seeds": [run.seed for run in row.runs],
         "state": row.state,
         "reason": row.reason,

@@ -60,7 +60,7 @@ def seed_test(
         differences,
         statistics.fmean(values),
         statistics.stdev(values) if several else None,
-        _interval(values) if several else None,
+        t_interval(values),
         t,
         flips,
         t if method == "paired-t" else flips,
@@ -117,7 +117,10 @@ def _equal(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= 1e-9 * max(1.0, *map(abs, values))
 
 
-def _interval(values: Sequence[float]) -> tuple[float, float]:
+def t_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95% interval of the mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
     from scipy.special import stdtrit
 
     n, mean = len(values), statistics.fmean(values)

@@ -65,5 +65,9 @@ const page = {
     if (target) target.scrollIntoView();
   };
   addEventListener("hashchange", open);
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (link?.hash === location.hash) open(); // no change of it, so nothing else would
+  });
   addEventListener("load", open);
 })();

@@ -1,0 +1,43 @@
+"""The folder of a table's figures, and what drawing them needs."""
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+from experiments.command import UsageError
+
+
+def need_matplotlib(flag: str) -> None:
+    """Refuses a flag that matplotlib is missing for.
+
+    Raises:
+      UsageError: if it is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError(
+            f"{flag} needs matplotlib, which is not installed: pip install -r "
+            "requirements.txt"
+        )
+
+
+def figure_folder(given: str | Path) -> Path:
+    """The folder, made if needed and tried, before the work of a table.
+
+    Raises:
+      UsageError: if no file can be written there, or matplotlib is missing.
+    """
+    need_matplotlib("--figures")
+    path = Path(given)
+    try:
+        if not str(given).strip():
+            raise OSError(None, "no name is given")
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"--figures={given}: cannot write there ({why}); name a folder for the "
+            "figures, which is made if it is missing"
+        ) from None
+    return path
