@@ -1,9 +1,8 @@
 """Two rows or runs compared, from their texts to everything that is shown of them."""
 
 import dataclasses
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,11 @@ import numpy as np
 from transformer_ablation.report.columns import row_differences
 from transformer_ablation.report.comparison import scores, words
 from transformer_ablation.report.comparison.intervals import buckets, place
+from transformer_ablation.report.comparison.over_pairs import (
+    mean,
+    mean_lengths,
+    over_seeds,
+)
 from transformer_ablation.report.comparison.result import (
     Both,
     Comparison,
@@ -22,7 +26,6 @@ from transformer_ablation.report.comparison.result import (
     WordGroup,
 )
 from transformer_ablation.report.comparison.runs import Found, Pair, Side
-from transformer_ablation.report.seed_tests import SeedTest, seed_test
 from transformer_ablation.report.sentence_tests import (
     FEW,
     Progress,
@@ -86,10 +89,10 @@ def compare(
         found.sources,
         found.references,
         pairs,
-        _over_seeds(pairs),
-        _mean_lengths(pairs),
+        over_seeds(pairs),
+        mean_lengths(pairs),
         [
-            _mean([pair.words[i].f1 for pair in pairs])
+            mean([pair.words[i].f1 for pair in pairs])
             for i in range(len(options.frequency_starts) + 1)
         ],
         shared.frequencies,
@@ -249,43 +252,6 @@ def _with_tests(
         dataclasses.replace(pair, tests=test)
         for pair, test in zip(pairs, tests, strict=True)
     ]
-
-
-def _over_seeds(pairs: Sequence[PairResult]) -> dict[str, SeedTest]:
-    """By corpus score: the second side against the first over equal seeds."""
-    if len(pairs) < 2:
-        return {}
-    tests = {}
-    for name in pairs[0].corpus:
-        ours = {p.seeds[0]: p.corpus[name].second or 0.0 for p in pairs}
-        theirs = {p.seeds[0]: p.corpus[name].first or 0.0 for p in pairs}
-        test = seed_test(ours, theirs)
-        if test is not None:
-            tests[name] = test
-    return tests
-
-
-def _mean_lengths(pairs: Sequence[PairResult]) -> list[LengthGroup]:
-    """Means over pairs; the sentences of a bucket are the same in all."""
-    return [
-        LengthGroup(
-            groups[0].bucket,
-            groups[0].sentences,
-            {
-                name: _mean([group.scores[name] for group in groups])
-                for name in scores.SUMMED
-            },
-        )
-        for groups in zip(*(pair.lengths for pair in pairs), strict=True)
-    ]
-
-
-def _mean(values: Iterable[Both]) -> Both:
-    """The mean of each side over the pairs that have it."""
-    sides = zip(*values, strict=True)
-    known = [[v for v in side if v is not None] for side in sides]
-    first, second = (statistics.fmean(side) if side else None for side in known)
-    return Both(first, second)
 
 
 def _facts(

@@ -1,11 +1,11 @@
 """The lines of the table of corpus scores, as every format shows them."""
 
-import statistics
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from transformer_ablation.report.cells import number
 from transformer_ablation.report.comparison.notes import METRICS
+from transformer_ablation.report.comparison.over_pairs import mean
 from transformer_ablation.report.comparison.result import (
     Both,
     Comparison,
@@ -46,13 +46,7 @@ def corpus_lines(comparison: Comparison) -> Iterator[Line]:
     tests, n = comparison.over_seeds, len(comparison.pairs)
     if not tests:
         return
-    means = {
-        name: Both(
-            statistics.fmean(p.corpus[name].first or 0.0 for p in comparison.pairs),
-            statistics.fmean(p.corpus[name].second or 0.0 for p in comparison.pairs),
-        )
-        for name in tests
-    }
+    means = {name: mean([p.corpus[name] for p in comparison.pairs]) for name in tests}
     group = f"mean, n = {n}"
     yield from _sides(group, comparison.names, means)
     deviations = {name: test.deviation for name, test in tests.items()}
