@@ -271,7 +271,15 @@ def test_runs_of_two_workdirs_can_be_compared(tmp_path):
         find_runs(folders, "validation"), OPTIONS, lambda tokens, signature: "none"
     )
     assert made.facts == {"results_version": (1, 2)}
-    assert "differ besides in: results_version 1 and 2" in text.as_text(made, 0)
+    shown = text.as_text(made, 0)
+    assert "differ besides in: results_version 1 and 2" in shown
+    # Folders are too long to head columns.
+    assert made.labels == ("first", "second")
+    flat = " ".join(shown.split())
+    assert f"first: {folders[0]}" in flat and f"second: {folders[1]}" in flat
+    expected = BLEU().corpus_score(BASE, [REFERENCES]).score
+    assert f"seed 0 first {expected:.2f}" in flat
+    assert "N-grams that second gets more often" in flat
 
 
 def test_odd_text_stays_on_its_line(tmp_path):

@@ -41,14 +41,14 @@ def metrics(comparison: Comparison) -> list[str]:
 def corpus_lines(comparison: Comparison) -> Iterator[Line]:
     """A block of lines a pair, and over several seeds."""
     for pair in comparison.pairs:
-        yield from _sides(pair.name, comparison.names, pair.corpus)
+        yield from _sides(pair.name, comparison.labels, pair.corpus)
         yield from _tests(pair)
     tests, n = comparison.over_seeds, len(comparison.pairs)
     if not tests:
         return
     means = {name: mean([p.corpus[name] for p in comparison.pairs]) for name in tests}
     group = f"mean, n = {n}"
-    yield from _sides(group, comparison.names, means)
+    yield from _sides(group, comparison.labels, means)
     deviations = {name: test.deviation for name, test in tests.items()}
     yield Line(group, "its deviation", deviations)
     yield Line(group, "p over seeds", {n: t.p for n, t in tests.items()}, "p")

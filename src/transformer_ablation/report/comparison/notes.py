@@ -20,6 +20,14 @@ def title(comparison: Comparison) -> str:
     return f"{second} against {first}: {of}, {names}"
 
 
+def named(comparison: Comparison) -> list[str]:
+    """Both names, behind what stands for them in tables."""
+    return [
+        name if name == label else f"{label}: {name}"
+        for label, name in zip(comparison.labels, comparison.names, strict=True)
+    ]
+
+
 def config_line(comparison: Comparison) -> str:
     """The fields in which the configs differ."""
     fields = [

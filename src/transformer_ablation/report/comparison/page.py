@@ -14,6 +14,7 @@ from transformer_ablation.report.comparison.lines import (
 from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
+    named,
     notes,
     title,
 )
@@ -62,7 +63,7 @@ def as_html(comparison: Comparison, sentences: int | None) -> str:
 
 
 def _legend(comparison: Comparison) -> str:
-    first, second = (isolated(name) for name in comparison.names)
+    first, second = (isolated(name) for name in named(comparison))
     return (
         f'<p class="legend"><span class="bar first"></span> {first} '
         f'<span class="bar second"></span> {second}</p>'
@@ -81,7 +82,7 @@ def _corpus(comparison: Comparison) -> str:
 
 
 def _wins(comparison: Comparison) -> str:
-    first, second = (isolated(name) for name in comparison.names)
+    first, second = (isolated(name) for name in comparison.labels)
     metric = METRICS[comparison.options.sentence_metric]
     rows = []
     for pair in comparison.pairs:
@@ -147,9 +148,9 @@ def _words(comparison: Comparison) -> str:
 
 
 def _ngrams(comparison: Comparison) -> str:
-    first, second = (isolated(name) for name in comparison.names)
+    first, second = (isolated(name) for name in comparison.labels)
     parts = []
-    for name, found in zip(comparison.names, comparison.ngrams, strict=True):
+    for name, found in zip(comparison.labels, comparison.ngrams, strict=True):
         heading = ngram_heading(comparison.options.ngrams, isolated(name))
         rows = [
             [
@@ -172,7 +173,7 @@ def _sentences(comparison: Comparison, most: int | None) -> str:
     which = f"All {total:,}." if shown == total else f"{shown:,} of {total:,}: "
     if shown < total:
         which += f"up to {most:,} of each outcome, those that differ most."
-    first, second = (isolated(name) for name in comparison.names)
+    first, second = (isolated(name) for name in comparison.labels)
     which += f" Scores are those of {first}, of {second}, and the difference."
     return (
         f'<p>{which} In a hypothesis <del class="only first">⟦such⟧</del> or '
@@ -187,7 +188,7 @@ def _sentence_data(comparison: Comparison, most: int | None) -> dict[str, Any]:
     spaceless = tokeniser_of(comparison.signatures["bleu"]) in SPACELESS
     chosen = [s for side in OUTCOMES for s in comparison.largest(side, most)]
     return {
-        "names": list(comparison.names),
+        "names": list(comparison.labels),
         "unit": comparison.options.length_unit,
         "pairs": [pair.name for pair in comparison.pairs],
         "buckets": [group.bucket.label for group in comparison.lengths],
@@ -242,7 +243,7 @@ def _three(both: Both, name: str) -> list[Cell]:
 
 
 def _three_heads(comparison: Comparison, name: str) -> list[Cell]:
-    sides = (f"{name} {isolated(side)}" for side in comparison.names)
+    sides = (f"{name} {isolated(side)}" for side in comparison.labels)
     return [*map(Cell, sides), Cell("Δ"), Cell("")]
 
 

@@ -14,6 +14,7 @@ LENGTH_STARTS = {
     "characters": (50, 100, 150, 200, 250, 300),
 }
 FREQUENCY_STARTS = (1, 2, 5, 10, 100, 1000)
+LONGEST_NAME = 24  # letters of a name that heads columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +127,13 @@ class Comparison:
     ngrams: tuple[Sequence[words.NGram], Sequence[words.NGram]]
     sentences: Sequence[Sentence]
     left_out: Sequence[str]
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names in figures and tables: where one is long, first and second."""
+        if max(map(len, self.names)) <= LONGEST_NAME:
+            return self.names
+        return ("first", "second")
 
     def ahead(self, sentence: Sentence) -> int | None:
         """Whose sentence has the higher score: 0, 1, or None for neither."""

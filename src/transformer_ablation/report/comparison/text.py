@@ -12,6 +12,7 @@ from transformer_ablation.report.comparison.lines import (
 from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
+    named,
     notes,
     title,
 )
@@ -29,9 +30,9 @@ UNKNOWN = "-"
 
 def as_text(comparison: Comparison, sentences: int) -> str:
     """The whole, with so many sentences each way; it ends in a newline."""
-    first, second = (plain(name) for name in comparison.names)
+    first, second = (plain(name) for name in comparison.labels)
     blocks = [
-        [*_wrapped(title(comparison)), *_wrapped(config_line(comparison))],
+        _head(comparison),
         ["Corpus scores", *_corpus(comparison)],
         [_wins_heading(comparison), *_wins(comparison)],
         [f"By length of the source, in {comparison.options.length_unit}"]
@@ -49,6 +50,13 @@ def as_text(comparison: Comparison, sentences: int) -> str:
             blocks.append([heading, *_sentences(comparison, chosen)])
     blocks.append([line for note in notes(comparison) for line in _wrapped(note)])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _head(comparison: Comparison) -> list[str]:
+    lines = [title(comparison), config_line(comparison)]
+    if comparison.labels != comparison.names:
+        lines += named(comparison)
+    return [part for line in lines for part in _wrapped(line)]
 
 
 def ngram_heading(kind: str, name: str) -> str:
@@ -75,7 +83,7 @@ def _wins_heading(comparison: Comparison) -> str:
 
 
 def _wins(comparison: Comparison) -> list[str]:
-    first, second = (plain(name) for name in comparison.names)
+    first, second = (plain(name) for name in comparison.labels)
     rows = []
     for pair in comparison.pairs:
         wins = pair.wins
@@ -88,7 +96,7 @@ def _wins(comparison: Comparison) -> list[str]:
 
 
 def _lengths(comparison: Comparison) -> list[str]:
-    first, second = (plain(name) for name in comparison.names)
+    first, second = (plain(name) for name in comparison.labels)
     rows = []
     for group in comparison.lengths:
         cells = [group.bucket.label, f"{group.sentences:,}"]
@@ -105,7 +113,7 @@ def _lengths(comparison: Comparison) -> list[str]:
 
 
 def _words(comparison: Comparison) -> list[str]:
-    first, second = (plain(name) for name in comparison.names)
+    first, second = (plain(name) for name in comparison.labels)
     rows = []
     groups = comparison.pairs[0].words
     for group, both in zip(groups, comparison.f1, strict=True):
@@ -130,7 +138,7 @@ def _cell(value: float | None, name: str, sign: str = "") -> str:
 def _ngrams(comparison: Comparison, found: Sequence[NGram]) -> list[str]:
     if not found:
         return ["  none"]
-    first, second = (plain(name) for name in comparison.names)
+    first, second = (plain(name) for name in comparison.labels)
     rows = [
         [plain(x.words), f"{x.score:.3f}", *(f"{n:,}" for n in x[1:4])] for x in found
     ]
@@ -170,7 +178,7 @@ def _sentence(comparison: Comparison, sentence: Sentence) -> list[str]:
         "source": comparison.sources[sentence.number - 1],
         "reference": comparison.references[sentence.number - 1],
     }
-    parts = [*texts.items(), *zip(comparison.names, sentence.hypotheses, strict=True)]
+    parts = [*texts.items(), *zip(comparison.labels, sentence.hypotheses, strict=True)]
     width = max(len(plain(name)) for name, _ in parts)
     lines = [f"  line {sentence.number:,}{seed}: {'; '.join(told)}"]
     for name, text in parts:
