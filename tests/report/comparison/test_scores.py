@@ -20,10 +20,12 @@ OURS = [*BASE, "x", "", "eins zwei vier drei fünf"]
 
 
 @pytest.mark.parametrize("signature", [DEFAULT, None, DEFAULT.replace("13a", "char")])
-def test_scores_are_sacrebleus(signature):
-    scorer = scores.Scorer(signature, LINES)
+def test_scores_are_sacrebleus(signature, monkeypatch):
+    monkeypatch.setattr(scores, "READ", 3)
+    scorer = scores.Scorer(signature)
     tokenize = tokeniser_of(signature)
-    counts = scorer.counts(OURS)
+    other, counts = scorer.counts([LINES, OURS], LINES)
+    assert scorer.corpus("chrf", other["chrf"]) == pytest.approx(100)
     bleu, chrf = BLEU(tokenize=tokenize), CHRF()
     assert scorer.corpus("bleu", counts["bleu"]) == pytest.approx(
         bleu.corpus_score(OURS, [LINES]).score, abs=1e-9

@@ -37,6 +37,8 @@ from transformer_ablation.report.sentence_tests import (
 # Given how a line becomes words, and the signature of the BLEU that they are of.
 FrequenciesOf = Callable[[Callable[[str], list[str]], str], Frequencies | str]
 
+Counts = Mapping[str, np.ndarray]  # of a text by metric, one row a sentence
+
 
 class _Shared(NamedTuple):
     """What all pairs are compared with."""
@@ -68,7 +70,12 @@ def compare(
       progress: hears a line before what takes long.
     """
     shared = _shared(found, options, frequencies_of)
-    measured = [_measured(i, pair, shared) for i, pair in enumerate(found.pairs)]
+    sides = [side for pair in found.pairs for side in pair.sides]
+    counts = shared.scorer.counts([x.hypotheses for x in sides], found.references)
+    measured = [
+        _measured(i, pair, counts[2 * i : 2 * i + 2], shared)
+        for i, pair in enumerate(found.pairs)
+    ]
     pairs = [each.result for each in measured]
     signatures = shared.scorer.signatures()
     if options.ter:
@@ -108,7 +115,7 @@ def _shared(
     frequencies_of: FrequenciesOf,
 ) -> _Shared:
     signature = found.pairs[0].sides[0].score["signature"]
-    scorer = scores.Scorer(signature, found.references)
+    scorer = scores.Scorer(signature)
     references = [scorer.tokens(line) for line in found.references]
     frequencies = frequencies_of(scorer.tokens, scorer.signatures()["bleu"])
     if isinstance(frequencies, str):
@@ -121,12 +128,13 @@ def _shared(
     return _Shared(options, scorer, references, lengths, frequencies)
 
 
-def _measured(index: int, pair: Pair, shared: _Shared) -> _Measured:
-    """One pair: everything but TER and the tests."""
+def _measured(
+    index: int, pair: Pair, counts: Sequence[Counts], shared: _Shared
+) -> _Measured:
+    """One pair, from the counts of both sides: everything but TER and the tests."""
     scorer, options = shared.scorer, shared.options
     texts = [side.hypotheses for side in pair.sides]
     tokens = [[scorer.tokens(line) for line in text] for text in texts]
-    counts = [scorer.counts(text) for text in texts]
     own = {
         name: [scorer.sentences(name, c[name]) for c in counts]
         for name in scores.SUMMED
@@ -164,9 +172,7 @@ def _of_sides(sides: Sequence[Side], value: Callable[[Side], Any]) -> Both:
     return Both(value(sides[0]), value(sides[1]))
 
 
-def _length_groups(
-    counts: Sequence[Mapping[str, np.ndarray]], shared: _Shared
-) -> list[LengthGroup]:
+def _length_groups(counts: Sequence[Counts], shared: _Shared) -> list[LengthGroup]:
     """Scores of the sentences of each bucket of source lengths together."""
     starts = shared.options.lengths
     places = np.array([place(starts, length) for length in shared.lengths])

@@ -22,6 +22,7 @@ from transformer_ablation.report.sentence_tests import (
 from transformer_ablation.report.text_metrics import metric_of, tokens_of
 
 SUMMED = ("bleu", "chrf")
+READ = 1000  # references whose n-grams are held at a time
 CHUNK = 250  # sentences whose edits one process counts at a time
 ROUNDING = 1e-9  # of floats; scores are from 0 to 100
 MANY = 1000  # sentences from which several processes pay
@@ -43,18 +44,18 @@ class Wins(NamedTuple):
 
 
 class Scorer:
-    """BLEU and chrF against references that are read once."""
+    """BLEU, as a signature says, and chrF, each from counts of sentences."""
 
-    def __init__(self, signature: str | None, references: Sequence[str]):
-        self.references = list(references)
-        self._metrics = {
-            name: metric_of(name, signature, references=[self.references])
-            for name in SUMMED
-        }
+    def __init__(self, signature: str | None):
+        self._signature = signature
+        self._metrics = {name: self._against(name, [""]) for name in SUMMED}
         self._of_sentence = {
             "bleu": metric_of("bleu", signature, effective_order=True),
             "chrf": self._metrics["chrf"],
         }
+
+    def _against(self, name: str, references: list[str]) -> Any:
+        return metric_of(name, self._signature, references=[references])
 
     def tokens(self, line: str) -> list[str]:
         """The words of a line as BLEU counts them."""
@@ -64,13 +65,24 @@ class Scorer:
         """sacreBLEU's, by metric."""
         return {n: str(m.get_signature()) for n, m in self._metrics.items()}
 
-    def counts(self, hypotheses: Sequence[str]) -> dict[str, np.ndarray]:
-        """The counts of every sentence by metric: one row a sentence."""
-        with quiet():
-            return {
-                name: np.array(metric._extract_corpus_statistics(hypotheses, None))
-                for name, metric in self._metrics.items()
-            }
+    def counts(
+        self, texts: Sequence[Sequence[str]], references: Sequence[str]
+    ) -> list[dict[str, np.ndarray]]:
+        """For each text its counts by metric: one row a sentence.
+
+        References are read once for all texts, some at a time: their n-grams would
+        fill the memory.
+        """
+        rows: list[dict[str, list]] = [{name: [] for name in SUMMED} for _ in texts]
+        for start in range(0, len(references), READ):
+            part = slice(start, start + READ)
+            for name in SUMMED:
+                metric = self._against(name, list(references[part]))
+                for found, text in zip(rows, texts, strict=True):
+                    with quiet():
+                        counts = metric._extract_corpus_statistics(text[part], None)
+                    found[name] += counts
+        return [{n: np.array(counts) for n, counts in found.items()} for found in rows]
 
     def corpus(self, name: str, counts: np.ndarray) -> float | None:
         """The score of all these sentences together; None of no sentence."""
