@@ -15,9 +15,11 @@ from tests.report import written_sweeps as written
 from tests.report.comparison.written_runs import (
     BASE,
     NAMES,
+    OPTIONS,
     OTHER,
     REFERENCES,
     SOURCES,
+    compared,
     write_run,
     write_workdir,
 )
@@ -34,21 +36,10 @@ from transformer_ablation.report.record import run_directory, update_record
 from transformer_ablation.report.sentence_tests import Settings
 from transformer_ablation.report.translations import read_lines, reference_file
 
-OPTIONS = Options(
-    length_starts=(3, 5, 90),
-    frequency_starts=(1, 2, 5),
-    tests=Settings(samples=50, seed=7),
-)
-
 
 @pytest.fixture
 def workdir(tmp_path):
     return write_workdir(tmp_path / "w")
-
-
-def compared(workdir, options=OPTIONS, seeds=None, frequencies="not looked for"):
-    found = find_rows(workdir, NAMES, seeds, "validation")
-    return compare(found, options, lambda tokens, signature: frequencies)
 
 
 def test_corpus_scores_are_sacrebleus(workdir):

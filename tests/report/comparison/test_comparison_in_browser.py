@@ -5,8 +5,7 @@ import pathlib
 import pytest
 
 from tests.report import browser
-from tests.report.comparison.test_compare import compared
-from tests.report.comparison.written_runs import write_workdir
+from tests.report.comparison.written_runs import compared, write_workdir
 from transformer_ablation.report.comparison.page import as_html
 
 if browser.found() is None:

@@ -6,12 +6,13 @@ import re
 import pytest
 
 from tests.report import written_sweeps as written
-from tests.report.comparison.test_compare import OPTIONS, compared
 from tests.report.comparison.written_runs import (
     BASE,
+    OPTIONS,
     OTHER,
     REFERENCES,
     SOURCES,
+    compared,
     write_run,
     write_workdir,
 )

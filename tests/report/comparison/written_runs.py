@@ -3,7 +3,11 @@
 from sacrebleu.metrics import BLEU
 
 from tests.report import written_sweeps as written
+from transformer_ablation.report.comparison.compare import compare
+from transformer_ablation.report.comparison.result import Options
+from transformer_ablation.report.comparison.runs import find_rows
 from transformer_ablation.report.record import run_directory, write_record, write_sweep
+from transformer_ablation.report.sentence_tests import Settings
 from transformer_ablation.report.translations import write_texts
 
 SOURCES = ["le chat dort ici", "un chien", "fin", "le chien a vu le chat noir"]
@@ -16,6 +20,11 @@ REFERENCES = [
 BASE = ["the cat sat on the mat", "a cat barks", "the end", "the dog saw a cat"]
 OTHER = ["the the the mat", "a dog barks", "the end", "the dog saw a cat"]
 NAMES = ("base", "A_h1")
+OPTIONS = Options(
+    length_starts=(3, 5, 90),
+    frequency_starts=(1, 2, 5),
+    tests=Settings(samples=50, seed=7),
+)
 
 
 def write_run(workdir, row, hypotheses, seed=0, split="validation", **changes):
@@ -50,3 +59,8 @@ def write_workdir(workdir, seeds=(0,)):
         write_run(workdir, rows[0], BASE, seed)
         write_run(workdir, rows[1], OTHER, seed)
     return workdir
+
+
+def compared(workdir, options=OPTIONS, seeds=None, frequencies="not looked for"):
+    found = find_rows(workdir, NAMES, seeds, "validation")
+    return compare(found, options, lambda tokens, signature: frequencies)

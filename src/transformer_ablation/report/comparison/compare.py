@@ -34,6 +34,8 @@ from transformer_ablation.report.sentence_tests import (
     run_tests,
 )
 
+MANY = 20_000  # translations whose scoring takes so long that it is told
+
 # Given how a line becomes words, and the signature of the BLEU that they are of.
 FrequenciesOf = Callable[[Callable[[str], list[str]], str], Frequencies | str]
 
@@ -71,6 +73,8 @@ def compare(
     """
     shared = _shared(found, options, frequencies_of)
     sides = [side for pair in found.pairs for side in pair.sides]
+    if len(sides) * len(found.references) >= MANY:
+        progress(f"scoring {len(found.references):,} sentences of {len(sides)} texts")
     counts = shared.scorer.counts([x.hypotheses for x in sides], found.references)
     measured = [
         _measured(i, pair, counts[2 * i : 2 * i + 2], shared)

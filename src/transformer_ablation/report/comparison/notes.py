@@ -28,6 +28,15 @@ def named(comparison: Comparison) -> list[str]:
     ]
 
 
+def ngram_heading(kind: str, name: str) -> str:
+    """What a list of n-grams is, of which kind and side."""
+    return {
+        "match": f"N-grams that {name} gets more often",
+        "over": f"N-grams that {name} adds more often",
+        "under": f"N-grams that {name} misses more often",
+    }[kind]
+
+
 def config_line(comparison: Comparison) -> str:
     """The fields in which the configs differ."""
     fields = [

@@ -15,11 +15,11 @@ from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
     named,
+    ngram_heading,
     notes,
     title,
 )
 from transformer_ablation.report.comparison.result import Both, Comparison, Sentence
-from transformer_ablation.report.comparison.text import ngram_heading
 from transformer_ablation.report.page.document import (
     Section,
     document,
@@ -129,7 +129,7 @@ def _words(comparison: Comparison) -> str:
     rows = []
     groups = comparison.pairs[0].words
     for group, found in zip(groups, comparison.f1, strict=True):
-        both = Both(*(None if x is None else 100 * x for x in found))
+        both = found.percent
         count = group.first.references
         rows.append(
             [

@@ -58,6 +58,12 @@ class Both(NamedTuple):
             return None
         return self.second - self.first
 
+    @property
+    def percent(self) -> "Both":
+        """Parts of 1 as percent."""
+        first, second = (None if x is None else 100 * x for x in self)
+        return Both(first, second)
+
 
 class LengthGroup(NamedTuple):
     """Sentences whose sources have a length of one bucket, and their scores."""

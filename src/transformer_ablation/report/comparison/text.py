@@ -13,6 +13,7 @@ from transformer_ablation.report.comparison.notes import (
     METRICS,
     config_line,
     named,
+    ngram_heading,
     notes,
     title,
 )
@@ -57,15 +58,6 @@ def _head(comparison: Comparison) -> list[str]:
     if comparison.labels != comparison.names:
         lines += named(comparison)
     return [part for line in lines for part in _wrapped(line)]
-
-
-def ngram_heading(kind: str, name: str) -> str:
-    """What a list of n-grams is, of which kind and side."""
-    return {
-        "match": f"N-grams that {name} gets more often",
-        "over": f"N-grams that {name} adds more often",
-        "under": f"N-grams that {name} misses more often",
-    }[kind]
 
 
 def _corpus(comparison: Comparison) -> list[str]:
@@ -121,8 +113,7 @@ def _words(comparison: Comparison) -> list[str]:
         if both.first is None and both.second is None:
             rows.append([*cells, "no word"])
             continue
-        percent = Both(*(None if x is None else 100 * x for x in both))
-        rows.append([*cells, *_three(percent, "bleu")])
+        rows.append([*cells, *_three(both.percent, "bleu")])
     return _table(["frequency", "in references", first, second, "Δ"], rows)
 
 
