@@ -68,6 +68,35 @@ def test_broken_metrics_are_told_with_their_line_and_stop_nothing(folder):
         read_metrics(path.parent)
 
 
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (
+            '{"step": "1", "tag": "train/loss", "value": 1, "seconds": 1}',
+            "step must be",
+        ),
+        ('{"step": 1, "tag": "train/loss", "value": "x", "seconds": 1}', "value a num"),
+        ('{"step": 1, "tag": "train/loss", "value": 1}', "lacks one of"),
+        ('["train/loss"]', "lacks one of"),
+    ],
+)
+def test_line_that_is_no_metric_is_told(folder, line, fault):
+    run = run_directory(folder, "base", 0)
+    (run / "metrics.jsonl").write_text(line + "\n")
+    for tags in (None, ["train/loss"]):
+        with pytest.raises(MetricsError, match=f"line 1: .*{fault}"):
+            read_metrics(run, tags)
+
+
+def test_value_that_is_not_finite_is_a_gap(folder):
+    run = run_directory(folder, "base", 0)
+    line = '{"step": %d, "tag": "train/loss", "value": %s, "seconds": 1}\n'
+    values = ("NaN", "Infinity", "2.5")
+    (run / "metrics.jsonl").write_text("".join(line % v for v in enumerate(values)))
+    found = {c.row: c for c in read_curves(folder, read_records(folder), "validation")}
+    assert found["base"].points["train/loss"] == [(0, None), (1, None), (2, 2.5)]
+
+
 def test_metrics_of_some_tags_are_those_of_all_lines(folder):
     """A tag that stands in another place than its own is no value of it."""
     run = run_directory(folder, "base", 0)

@@ -10,7 +10,7 @@ from tests.report import written_sweeps as written
 from tests.report.written_workdirs import ARABIC
 from transformer_ablation.report.figure_files import drawn, file_names, write_figures
 from transformer_ablation.report.group_figures import GroupFigure
-from transformer_ablation.report.table import build_table
+from transformer_ablation.report.table import Options, build_table
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -89,6 +89,20 @@ def test_points_stand_where_the_table_has_them(table):
     assert drawn_means == expected | {(4.0, rows["A_h4"].deltas["bleu"])}
 
 
+def test_labels_do_not_run_into_each_other():
+    """2000, 2048 and 2100 are at one place of an axis from 2000 to 20000."""
+    rows = [written.sweep_row("base", {})]
+    sizes = (2000, 2100, 20_000)
+    rows += [written.sweep_row(f"n{n}", {"model.d_ff": n}) for n in sizes]
+    figure = drawn(table_of(rows, (0,)))["group"]
+    shown = [t.get_text() for t in figure.get_axes()[0].get_xticklabels()]
+    assert shown == ["2000", "20000"]
+    letters = [written.sweep_row("x" * 40, {"model.norm": "pre", "model.num_heads": 1})]
+    figure = drawn(table_of([rows[0], *letters], (0,)))["group"]
+    shown = [t.get_text() for t in figure.get_axes()[0].get_xticklabels()]
+    assert shown == ["base", "x" * 19 + "…"]
+
+
 def test_agreement_names_tau_and_cost_has_plain_hours(table):
     figures = drawn(table)
     titles = [a.get_title() for a in figures["agreement"].get_axes()]
@@ -127,7 +141,7 @@ def test_names_of_any_letters_are_drawn_and_missing_ones_told(tmp_path):
 
 def test_file_names_are_distinct_where_case_does_not_count():
     def figure(group, along="h"):
-        return GroupFigure(group, along, [], True, False, [], [])
+        return GroupFigure(group, along, [], True, False, [], [], [])
 
     found = file_names(
         [figure("A"), figure("a"), figure(""), figure("/"), figure("x" * 99)]
@@ -141,3 +155,14 @@ def test_file_names_are_distinct_where_case_does_not_count():
 def test_table_without_scores_has_no_figure(tmp_path):
     rows = written.paper_rows(("base", "A_h1"))
     assert write_figures(build_table(written.sweep(rows), []), tmp_path) == []
+
+
+def test_rows_that_may_not_be_mixed_are_told(tmp_path):
+    rows = written.paper_rows(("base", "A_h1"))
+    records = [written.scored(row, 5.0, 25.0) for row in rows]
+    records[1]["step"] = 5  # of 100,000
+    options = Options(mixed=True, sentences=None)
+    table = build_table(written.sweep(rows), records, options=options)
+    told = []
+    write_figures(table, tmp_path, told.append)
+    assert told == ["figures: not comparable, marked § in the table: A_h1"]

@@ -132,9 +132,9 @@ def test_one_seed_has_no_interval():
 
 
 def test_rows_without_scores_are_named_and_not_shown():
-    rows = written.paper_rows(("base", "A_h1", "A_h4"))
+    rows = written.paper_rows(("base", "A_h1", "A_h4", "E_learned_pos"))
     table = table_of(rows, {"base": [(5.0, 25.0)], "A_h4": [(5.0, 24.0)]})
-    (figure,) = group_figures(table)
+    (figure,) = group_figures(table)  # E has nothing but base to show
     assert [p.row for p in figure.points] == ["A_h4", "base"]
     assert figure.missing == ["A_h1"]
     assert [p.row for p in agreement_points(table, "bleu")] == ["A_h4"]

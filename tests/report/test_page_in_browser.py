@@ -114,8 +114,9 @@ def test_page_never_scrolls_sideways(chromium, report, width):
     chromium.value("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert chromium.value(wide) <= width
     figures = chromium.value("document.querySelectorAll('svg.chart').length")
-    # Curves of three quantities; A, C, D, E: D and E without a score show nothing.
-    assert figures >= 3 + 2 + 2 + 1
+    # Curves of three quantities; group A, the only one with scores, and agreement of
+    # two; cost.
+    assert figures == 3 + 2 + 2 + 1
     assert chromium.faults == []
 
 

@@ -49,7 +49,9 @@ def _curves(workdir: Path, record: Mapping[str, Any], split: str) -> Curves:
         return Curves(row, seed, {}, False, str(error))
     found: dict[str, dict[int, float | None]] = {}
     for entry in entries:
-        found.setdefault(entry["tag"], {})[entry["step"]] = entry["value"]
+        value = entry["value"]
+        known = value is not None and math.isfinite(value)
+        found.setdefault(entry["tag"], {})[entry["step"]] = value if known else None
     for score in record["scores"]:
         single = len(score["steps"]) == 1 and score["value"] is not None
         if single and (score["split"], score["metric"]) == (split, "bleu"):

@@ -53,7 +53,8 @@ def write_figures(
 ) -> list[Path]:
     """Writes every figure that the table has points for; the files, in order.
 
-    ``progress`` hears of letters that the font does not have.
+    ``progress`` hears of what a reader of the figures should know: rows that the table
+    marks, letters that the font does not have.
     """
     import matplotlib
 
@@ -72,6 +73,9 @@ def write_figures(
                 figure.savefig(data, format=ending, metadata=metadata)
                 write_bytes(path, data.getvalue())
                 written.append(path)
+    marked = [row.name for row in table.rows if row.marks]
+    if marked and written:
+        progress(f"figures: not comparable, marked § in the table: {', '.join(marked)}")
     missing = {str(w.message) for w in caught if "missing from font" in str(w.message)}
     if missing:
         progress(

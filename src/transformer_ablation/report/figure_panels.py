@@ -1,18 +1,22 @@
 """Panels of a paper's figures, with matplotlib: the rows of a group and of base."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transformer_ablation.report.cells import plain
 from transformer_ablation.report.group_figures import (
     QUANTITIES,
-    SIZE,
     GroupFigure,
     Measured,
     Point,
 )
 
 WIDTH = 3.3  # inches: a column of a paper of two
+# Points that an axis is long and a letter of its labels wide, nearly.
+AXIS = 150
+LETTER = 4
+MOST_LETTERS = 20  # of a label
 BASE = ("black", "o")
 LOOKS = (
     ("#0072B2", "s"),
@@ -68,31 +72,31 @@ def legend(figure: Any, panels: Iterable[Any]) -> None:
 
 
 def _panel(panel: Any, shown: GroupFigure, quantity: str, kind: str, name: str) -> None:
+    """One quantity, its ``deltas`` or ``values``; each series has its own look."""
     series = list(dict.fromkeys(p.series for p in shown.points if not p.is_base))
     papers = [p for p in shown.points if p.paper[quantity] is not None]
     if kind == "deltas" and any(not p.is_base for p in papers):
         _papers(panel, shown, papers, quantity, series)
     for place, one in enumerate(series):
-        mine = [p for p in shown.points if p.is_base or p.series == one]
         ours = [
-            (p.x, getattr(p, kind)[quantity])
-            for p in mine
-            if getattr(p, kind)[quantity].mean is not None
+            (point, measured)
+            for point in shown.points
+            if (point.is_base or point.series == one)
+            and (measured := getattr(point, kind)[quantity]).mean is not None
         ]
-        colour, _ = _look(place)
         if shown.numeric:
-            panel.plot([x for x, _ in ours], [m.mean for _, m in ours], color=colour)
-        for point in mine:
+            xs, means = [p.x for p, _ in ours], [m.mean for _, m in ours]
+            panel.plot(xs, means, color=_look(place)[0])
+        label = f"ours: {plain(one)}" if len(series) > 1 else "ours"
+        for point, measured in ours:
             if not point.is_base:
-                label = f"ours: {plain(one)}" if len(series) > 1 else "ours"
-                bars(panel, point.x, getattr(point, kind)[quantity], place, label)
+                bars(panel, point.x, measured, place, label)
     for point in shown.points:
         if point.is_base:
             bars(panel, point.x, getattr(point, kind)[quantity], None, "base")
     if kind == "deltas":
         panel.axhline(0, color="0.6", linewidth=0.6, linestyle=":", zorder=0)
-    symbol = "Δ" if kind == "deltas" else ""
-    panel.set_ylabel(f"{symbol}{name} dev")
+    panel.set_ylabel(f"{'Δ' if kind == 'deltas' else ''}{name} dev")
     _x_axis(panel, shown)
 
 
@@ -100,13 +104,37 @@ def _x_axis(panel: Any, shown: GroupFigure) -> None:
     if shown.logarithmic:
         panel.set_xscale("log")
         panel.minorticks_off()
-    if not shown.numeric or shown.along != SIZE:
-        labels = dict((p.x, plain(p.label)) for p in shown.points)
-        long = max(map(len, labels.values())) * len(labels) > 40
-        turn = {"rotation": 30, "ha": "right"} if long else {}
-        panel.set_xticks(list(labels), list(labels.values()), **turn)
+    ticks = [(x, _short(plain(label))) for x, label in shown.ticks]
+    if shown.numeric:
+        ticks = _apart(ticks, math.log if shown.logarithmic else float)
+    long = sum(len(label) for _, label in ticks) * LETTER > AXIS
+    turn = {"rotation": 30, "ha": "right"} if long else {}
+    if ticks:
+        panel.set_xticks([x for x, _ in ticks], [label for _, label in ticks], **turn)
     if not shown.numeric:
         panel.set_xlim(-0.5, max(p.x for p in shown.points) + 0.5)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
+
+
+def _apart(
+    ticks: Sequence[tuple[float, str]], along: Callable[[float], float]
+) -> list[tuple[float, str]]:
+    """Ticks, from the left, whose labels do not run into those before."""
+    kept: list[tuple[float, str]] = []
+    end = -math.inf
+    if not ticks:
+        return kept
+    first, last = along(ticks[0][0]), along(ticks[-1][0])
+    for x, label in ticks:
+        place = AXIS * (along(x) - first) / ((last - first) or 1.0)
+        half = LETTER * (len(label) + 1) / 2
+        if place - half >= end:
+            kept.append((x, label))
+            end = place + half
+    return kept
 
 
 def _papers(

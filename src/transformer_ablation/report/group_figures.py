@@ -57,6 +57,7 @@ class GroupFigure:
     """BLEU and PPL of the rows of a group and of base; rows without either are not in.
 
     ``along`` names the x axis, ``beside`` other fields that the rows change with it.
+    ``ticks`` are (x, how it reads) of the points; none where round numbers serve.
     ``missing`` are rows of the group that have nothing to show.
     """
 
@@ -65,6 +66,7 @@ class GroupFigure:
     beside: Sequence[str]
     numeric: bool
     logarithmic: bool
+    ticks: Sequence[tuple[float, str]]
     points: Sequence[Point]
     missing: Sequence[str]
 
@@ -86,7 +88,7 @@ def quantity_names(table: Table) -> dict[str, str]:
 
 
 def group_figures(table: Table) -> list[GroupFigure]:
-    """The figures of all groups, in the order of the table."""
+    """The figures of all groups with a score, in the order of the table."""
     base = next((row for row in table.rows if row.is_base), None)
     groups: dict[str, list[TableRow]] = {}
     for row in table.rows:
@@ -95,7 +97,7 @@ def group_figures(table: Table) -> list[GroupFigure]:
     figures = []
     for group, rows in groups.items():
         figures += _figures(group, rows, base)
-    return [figure for figure in figures if figure.points]
+    return [f for f in figures if not all(point.is_base for point in f.points)]
 
 
 def _figures(
@@ -176,12 +178,14 @@ def _figure(
         _point(row, place, _label(along, x), heading(series.get(row.name, along)))
         for row, place, x in zip(shown, places, xs, strict=True)
     ]
+    ticks = {} if along == SIZE else {point.x: point.label for point in points}
     return GroupFigure(
         group,
         heading(along),
         [heading(path) for path in beside],
         numeric,
         bool(points) and numeric and min(places) > 0 and _wide(places),
+        sorted(ticks.items()),
         sorted(points, key=lambda point: point.x),
         [row.name for row in rows if row not in shown],
     )

@@ -57,14 +57,16 @@ def _summary(row: TableRow) -> str:
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A small table of data; None is a blank cell."""
+    """A small table of data; None is a blank cell, and a blank column is left out."""
+    rows = list(rows)
+    known = [i for i in range(len(heads)) if any(r[i] is not None for r in rows)]
     lines = "\n".join(
         "<tr>"
-        + "".join(f"<td>{'' if c is None else isolated(c)}</td>" for c in cells)
+        + "".join(f"<td>{'' if r[i] is None else isolated(r[i])}</td>" for i in known)
         + "</tr>"
-        for cells in rows
+        for r in rows
     )
-    head = "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
+    head = "".join(f'<th scope="col">{escape(heads[i])}</th>' for i in known)
     return (
         '<div class="wide"><table class="facts">\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>"
@@ -93,16 +95,16 @@ def _runs(runs: Sequence[RunState], by_seed: Mapping[int, Record]) -> str:
             (
                 run.seed,
                 run.state,
+                run.reason,
                 run.step,
                 *(_seconds(seconds.get(phase)) for phase in phases),
                 machine if device else None,
                 _commit(record.get("commit")),
-                run.reason,
             )
         )
     heads = [f"{phase}, s" for phase in phases]
     return html_table(
-        ("seed", "state", "update", *heads, "device", "commit", "reason"), rows
+        ("seed", "state", "reason", "update", *heads, "device", "commit"), rows
     )
 
 
@@ -134,7 +136,9 @@ def _scores(records: Sequence[Record]) -> str:
         for record in records
         for score in record["scores"]
     ]
-    heads = "seed, split, metric, value, sentences, update, cut, decoding, signature"
+    heads = (
+        "seed, split, metric, value, sentences, update, unfinished, decoding, signature"
+    )
     return html_table(heads.split(", "), rows) if rows else "<p>None yet.</p>"
 
 

@@ -199,8 +199,12 @@ def _entry(path: Path, before: int | Callable[[], int], line: bytes) -> dict[str
     try:
         entry = json.loads(line)
         if isinstance(entry, dict) and all(key in entry for key in KEYS):
-            return entry
-        fault = f"lacks one of {', '.join(KEYS)}"
+            known = isinstance(entry["value"], int | float | None)
+            if known and isinstance(entry["step"], int):
+                return entry
+            fault = "step must be a whole number, value a number or null"
+        else:
+            fault = f"lacks one of {', '.join(KEYS)}"
     except ValueError as error:
         fault = str(error)
     number = 1 + (before() if callable(before) else before)

@@ -154,10 +154,10 @@ const chart = (() => {
     const wide = (tick) => (slanted ? 16 : tick.text.length * 6.5 + 8);
     for (const tick of apart(ticksOf(x, to.x, width / 90), wide)) {
       line(axes, "axis", tick.place, bottom, tick.place, bottom + 4);
+      const short = tick.text.length > 14 ? `${tick.text.slice(0, 13)}…` : tick.text;
       const place = slanted
         ? { "text-anchor": "end", transform: `translate(${tick.place + 4} ${bottom + 14}) rotate(-35)` }
-        : { "text-anchor": "middle", x: tick.place, y: bottom + 17 };
-      const short = tick.text.length > 14 ? `${tick.text.slice(0, 13)}…` : tick.text;
+        : { "text-anchor": "middle", x: Math.min(tick.place, width - short.length * 3.3), y: bottom + 17 };
       text(axes, short, { class: "tick", ...place });
     }
     line(axes, "axis", left, bottom, right, bottom);

@@ -8,6 +8,9 @@
   const QUANTITIES = ["bleu", "ppl"];
   const PAPER = { colour: "var(--paper-point)", form: 4 };
 
+  const marked = table.rows.filter((r) => r.marks.length).map((r) => r.row);
+  const warning = marked.length ? ` Marked § in the table, so not comparable with the others: ${marked.join(", ")}.` : "";
+
   const all = (measured) => [...Object.values(measured.values), ...(measured.interval ?? []), ...(measured.mean === null ? [] : [measured.mean])];
 
   const told = (measured, format) => {
@@ -82,8 +85,7 @@
       right = { label: `the paper's Δ${quantity.toUpperCase()}`, domain: theirs, format };
     }
     const xs = figure.points.map((p) => p.x);
-    const ticks = xs.length <= 12 && figure.along !== "parameters (millions)"
-      ? [...new Map(figure.points.map((p) => [p.x, p.label]))].map(([at, text]) => ({ at, text })) : null;
+    const ticks = figure.ticks.length ? figure.ticks.map(([at, text]) => ({ at, text })) : null;
     const along = figure.along === "row" ? "" : `${figure.along}${figure.beside.length ? ` (with ${figure.beside.join(", ")})` : ""}`;
     const plot = chart.frame(width, {
       label: `${NAMES[quantity]} of group ${figure.group} over ${figure.along}`,
@@ -129,7 +131,7 @@
     if (hasBase && hasPaper) {
       parts.push("Hollow triangles on dashed lines are the paper's differences to its own base. Their axis, on the right, has another scale than ours; nought is at one height on both.");
     }
-    return parts.join(" ");
+    return parts.join(" ") + warning;
   };
 
   const figureNumbers = (figure) => chart.numbers(
@@ -212,7 +214,7 @@
       });
     }
     agreementHolder.append(groupLegend([...data.bleu, ...data.ppl]), page.element("p", { class: "faint" },
-      "Shaded: the signs agree. The axes have scales of their own: compare signs and order, not sizes."));
+      `Shaded: the signs agree. The axes have scales of their own: compare signs and order, not sizes.${warning}`));
   }
 
   const costHolder = document.getElementById("cost-figure");
@@ -220,7 +222,7 @@
   if (costHolder && costs.length) {
     const place = page.element("div");
     costHolder.append(place, groupLegend(costs), page.element("p", { class: "faint" },
-      "Training time, compiling included, times devices: the mean over finished runs."),
+      `Training time, compiling included, times devices: the mean over finished runs.${warning}`),
     chart.numbers(["row", "train × devices", NAMES.bleu], costs.map((p) => [p.row, chart.seconds(p.device_seconds), told(p.bleu, chart.number)])));
     chart.place(place, (width) => {
       const domain = chart.extent(costs.map((p) => p.device_seconds), true);
