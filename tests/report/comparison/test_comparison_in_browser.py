@@ -40,7 +40,8 @@ def chosen(page, field, value, event="change"):
 
 
 def test_sentences_are_filtered_and_sorted(page):
-    lines = [f"Line {n}, {length} words" for n, length in enumerate((4, 2, 1, 7), 1)]
+    lengths = ("4 words", "2 words", "1 word", "7 words")
+    lines = [f"Line {n}, {length}" for n, length in enumerate(lengths, 1)]
     assert page.value(LINES)[0] == lines[0]  # the largest difference
     assert chosen(page, 2, "4") == lines  # by line
     assert chosen(page, 0, "1") == lines[:1]  # base better

@@ -54,7 +54,7 @@
   const head = (s) => {
     const parts = [`Line ${s.line.toLocaleString("en")}`];
     if (pair) parts.push(data.pairs[s.pair]);
-    parts.push(`${s.length} ${data.unit}`);
+    parts.push(`${s.length} ${s.length === 1 ? data.unit.slice(0, -1) : data.unit}`);
     return parts.join(", ");
   };
   const scores = (s) => metrics.map((name) => {
