@@ -5,6 +5,7 @@ import gzip
 import json
 import pathlib
 import shutil
+import sys
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -50,6 +51,16 @@ def test_json_and_html_go_to_a_file(written, tmp_path, capsys):
     assert run(written, "--format=html", f"--out={out}", "--sentences=1") == 0
     assert out.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert capsys.readouterr().out == f"wrote {out}\n" * 2
+
+
+def test_page_is_printed_to_a_pipe_but_not_to_a_terminal(
+    written, capsysbinary, monkeypatch
+):
+    assert run(written, "--format=html") == 0
+    assert capsysbinary.readouterr().out.startswith(b"<!DOCTYPE html>")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(written, "--format=html") == 2
+    assert b"name its file: --out=report.html" in capsysbinary.readouterr().err
 
 
 def test_options_reach_the_comparison(written, capsys):
