@@ -6,7 +6,7 @@ from pathlib import Path
 from absl import flags
 
 from experiments import command, slurm_status, status_text
-from experiments.tables import print_text
+from experiments.output import print_text
 from transformer_ablation.report.run_status import RunStatus, read_status
 from transformer_ablation.sweep import claims
 

@@ -7,9 +7,9 @@ from absl import flags
 
 from experiments import command, table_flags
 from experiments.figure_folder import figure_folder
+from experiments.output import output_file, put
 from experiments.telling import tell
 from transformer_ablation.report.figure_files import write_figures
-from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.render import check_format, render
 from transformer_ablation.report.render_html import read_details
 from transformer_ablation.report.table import Options, read_table
@@ -43,47 +43,15 @@ def print_table(
       TableError, RecordError: for a folder or format that gives no table.
     """
     check_format(format)
-    place = None if out is None else _place(out)
+    place = output_file(out, format)
     folder = None if figures is None else figure_folder(figures)
-    page = format == "html"
-    if page and place is None and sys.stdout.isatty():
-        raise command.UsageError(
-            "--format=html is a page for a browser; name its file: --out=report.html"
-        )
     table = read_table(workdir, options, tell)
-    text = render(table, format, read_details(workdir, table) if page else None)
-    if page and place is None:
-        sys.stdout.buffer.write(text.encode("utf-8"))
-    elif place is None:
-        print_text(text)
-    else:
-        write_text(place, text)
-        print(f"wrote {out}")
+    details = read_details(workdir, table) if format == "html" else None
+    put(render(table, format, details), place, format)
     if folder is not None:
         tell(f"drawing figures in {folder}")
         drawn = write_figures(table, folder, tell)
         print(f"wrote {len(drawn)} files in {folder}", file=sys.stderr)
-
-
-def _place(out: str | Path) -> Path:
-    """The file to write.
-
-    Raises:
-      UsageError: if it is no name, a folder, or something else than a plain file.
-    """
-    path = Path(out)
-    if not str(out).strip() or path.is_dir() or (path.exists() and not path.is_file()):
-        what = "a folder" if path.is_dir() and str(out).strip() else "no file"
-        raise command.UsageError(
-            f"--out={out}: is {what}; name a file, or leave --out away to print"
-        )
-    return path
-
-
-def print_text(text: str) -> None:
-    """Prints text also where the terminal lacks its letters (Δ, ±): as ``?``."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding), end="")
 
 
 COMMAND = command.Command(

@@ -15,6 +15,7 @@ from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import Measure, TableRow
 
 REASON_LETTERS = 28
+DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 def number(value: float | None, decimals: int, sign: str = "") -> str:
@@ -108,13 +109,16 @@ def _places(letter: str) -> int:
 def plain(text: str) -> str:
     """Text on one line without control characters; right-to-left text kept together.
 
-    Without its isolation such a text would reorder the numbers beside it.
+    Without its isolation such a text would reorder the numbers beside it; marks of its
+    own for direction, which could end or outlast that, are left out.
     """
     letters = (
-        " " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text
+        " " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c
+        for c in text
+        if unicodedata.bidirectional(c) not in DIRECTIONS
     )
     line = " ".join("".join(letters).split())
-    if any(unicodedata.bidirectional(c) in ("R", "AL", "RLE", "RLO") for c in line):
+    if any(unicodedata.bidirectional(c) in ("R", "AL") for c in line):
         return f"\u2068{line}\u2069"
     return line
 

@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
     """
     left, config = row_columns(table), config_columns(table)
     other = other_column(table)
-    width = _width(config)
+    width = width_of(config)
     spans = [
         bool(text) and not any(c.cells[i] for c in config) and places(text) <= width
         for i, text in enumerate(other.cells)
@@ -73,25 +73,23 @@ def as_text(table: Table) -> str:
         config, spans, unplaced = [*config, other], [False] * len(spans), []
     results = result_columns(table)
     blocks = [[*left, *config, *results]]
-    if _width(blocks[0]) > WIDTH:
+    if width_of(blocks[0]) > WIDTH:
         first = [c for c in results if c.part == 1]
         second = [c for c in results if c.part == 2]
         blocks = [[*left, *config, *first], *([[*left, *second]] if second else [])]
     lines: list[str] = []
-    start = _width(left) + len(GAP)
+    start = width_of(left) + len(GAP)
     for columns in blocks:
-        block = [
-            _text_line([c.cells[i] for c in columns], columns) for i in _all(table)
-        ]
+        block = [text_line([c.cells[i] for c in columns], columns) for i in _all(table)]
         below: list[list[str]] = [[] for _ in block]
         for i, text in enumerate(other.cells if columns is blocks[0] else ()):
             if spans[i]:
                 tail = columns[len(left) + len(config) :]
                 cells = [c.cells[i] for c in tail]
                 words = text + " " * (width - places(text))
-                head = _text_line([c.cells[i] for c in left], left)
+                head = text_line([c.cells[i] for c in left], left)
                 head += " " * (start - places(head))
-                block[i] = f"{head}{words}{GAP}{_text_line(cells, tail)}".rstrip()
+                block[i] = f"{head}{words}{GAP}{text_line(cells, tail)}".rstrip()
             elif unplaced and text:
                 below[i] = _wrap(text, " " * start)
         lines += [""] * bool(lines) + _ruled(table.rows, columns, block, below)
@@ -111,10 +109,10 @@ def _ruled(
 ) -> list[str]:
     """Headings, and the lines of the rows with a rule above each group and below."""
     lines = [
-        _text_line([c.top for c in columns], columns),
-        _text_line([c.bottom for c in columns], columns),
+        text_line([c.top for c in columns], columns),
+        text_line([c.bottom for c in columns], columns),
     ]
-    rule = "-" * _width(columns)
+    rule = "-" * width_of(columns)
     group = None
     for i, row in enumerate(rows):
         lines += [rule] if i == 0 or row.group != group else []
@@ -123,11 +121,13 @@ def _ruled(
     return [*lines, rule]
 
 
-def _width(columns: Sequence[Column]) -> int:
+def width_of(columns: Sequence[Column]) -> int:
+    """Places of a line of these columns."""
     return sum(c.width for c in columns) + len(GAP) * max(0, len(columns) - 1)
 
 
-def _text_line(cells: Sequence[str], columns: Sequence[Column]) -> str:
+def text_line(cells: Sequence[str], columns: Sequence[Column]) -> str:
+    """One line of a text table: a cell a column."""
     padded = []
     for text, column in zip(cells, columns, strict=True):
         space = " " * (column.width - places(text))

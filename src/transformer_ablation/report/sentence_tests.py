@@ -30,6 +30,7 @@ from transformer_ablation.report.json_file import (
 )
 from transformer_ablation.report.record import run_directory
 from transformer_ablation.report.selection import Chosen
+from transformer_ablation.report.text_metrics import metric_of
 from transformer_ablation.report.translations import (
     hypothesis_files,
     normal_form_mismatches,
@@ -79,9 +80,11 @@ class Text(NamedTuple):
     references: Path
     digests: tuple[str, str]
     mismatches: int
+    signature: str | None
 
 
 Progress = Callable[[str], None]
+Task = tuple[str, Settings, Text, Text, str]  # arguments of compute
 NOTHING = Sentences({}, {}, {})
 
 
@@ -132,12 +135,13 @@ def sentence_tests(
     texts, untested = {}, {}
     runs = [(row, seed) for row, seed, quantity in chosen if quantity == "bleu"]
     for row, seed in runs:
-        found = _text(workdir, row, seed, chosen[row, seed, "bleu"][1], cache)
+        run = run_directory(workdir, row, seed)
+        found = find_text(run, chosen[row, seed, "bleu"][1], cache)
         if isinstance(found, Text):
             texts[row, seed] = found
         else:
             untested[f"{row}/seed{seed}"] = found
-    tasks: dict[tuple[str, int, str], tuple] = {}
+    tasks: dict[tuple[str, int, str], Task] = {}
     for (row, seed), text in texts.items():
         other = texts.get((base, seed))
         if row == base or other is None:
@@ -146,82 +150,79 @@ def sentence_tests(
             untested[f"{row}/seed{seed}"] = "other references than base's"
             continue
         for kind in settings.kinds:
-            tasks[row, seed, kind] = (kind, settings, other, text)
+            tasks[row, seed, kind] = (kind, settings, other, text, "bleu")
     tests: dict[str, dict[int, dict[str, SentenceTest]]] = {}
-    for (row, seed, kind), result in _results(tasks, cache, progress).items():
-        test = SentenceTest(result["p"], result["signature"])
+    for (row, seed, kind), test in run_tests(tasks, cache, progress).items():
         tests.setdefault(row, {}).setdefault(seed, {})[kind] = test
     mismatches = {f"{r}/seed{s}": t.mismatches for (r, s), t in texts.items()}
     return Sentences(tests, {run: n for run, n in mismatches.items() if n}, untested)
 
 
-def _text(
-    workdir: Path, row: str, seed: int, score: Mapping[str, Any], cache: Cache
-) -> Text | str:
-    """The texts behind a score, or why there are none.
+def find_text(run: Path, score: Mapping[str, Any], cache: Cache) -> Text | str:
+    """The texts in a run's folder behind a BLEU of its record, or why there are none.
 
     Hypotheses are those of the score only if they give its BLEU against the
     references; a file that was replaced since is not tested in its name.
     """
-    run = run_directory(workdir, row, seed)
     references = reference_file(run, score["split"])
     files = hypothesis_files(run, score["split"])
     if not references.is_file() or not files:
         return "no stored " + ("translations" if references.is_file() else "references")
-    theirs = _digest(references)
+    theirs, signature = _digest(references), score["signature"]
     for path in files:
         digests = (_digest(path), theirs)
-        key = _key("text", *digests)
+        key = key_of("text", signature, *digests)
         known = cache.get(key)
         if known is None:
-            known = _measured(path, references)
+            known = _measured(path, references, signature)
             cache.put(key, known)
         if known["bleu"] is not None and abs(known["bleu"] - score["value"]) < 1e-6:
-            return Text(path, references, digests, known["mismatches"])
+            return Text(path, references, digests, known["mismatches"], signature)
     return "stale translations: they do not give the recorded BLEU"
 
 
-def _measured(hypotheses: Path, references: Path) -> dict[str, Any]:
+def _measured(
+    hypotheses: Path, references: Path, signature: str | None
+) -> dict[str, Any]:
     """BLEU of a file and its words in another normal form; None where lines differ."""
-    from sacrebleu.metrics import BLEU
-
     ours, theirs = read_lines(hypotheses), read_lines(references)
     if len(ours) != len(theirs) or not ours:
         return {"bleu": None, "mismatches": 0}
-    with _quiet():
-        bleu = BLEU().corpus_score(ours, [theirs]).score
+    with quiet():
+        bleu = metric_of("bleu", signature).corpus_score(ours, [theirs]).score
     return {"bleu": bleu, "mismatches": normal_form_mismatches(ours, theirs)}
 
 
-def _results(
-    tasks: Mapping[tuple[str, int, str], tuple], cache: Cache, progress: Progress
-) -> dict[tuple[str, int, str], Mapping[str, Any]]:
-    """A result a task: the cache's, or computed now and put there."""
+def run_tests(
+    tasks: Mapping[Any, Task], cache: Cache, progress: Progress, few: int = FEW
+) -> dict[Any, SentenceTest]:
+    """A test a task, under the task's name: the cache's, or made now and put there."""
     keys = {name: _task_key(*task) for name, task in tasks.items()}
     missing = [name for name in tasks if cache.get(keys[name]) is None]
     if missing:
         progress(f"testing sentences: {len(missing)} tests, kept for the next call")
-    arguments = [tasks[name] for name in missing]
-    for done, (place, result) in enumerate(_computed(arguments), 1):
+    jobs = [functools.partial(compute, *tasks[name]) for name in missing]
+    for done, (place, result) in enumerate(computed(jobs, few), 1):
         cache.put(keys[missing[place]], result)
         if done % 20 == 0 and done < len(missing):
             progress(f"testing sentences: {done} of {len(missing)} done")
-    return {name: cache.get(keys[name]) for name in tasks}
+    found = {name: cache.get(keys[name]) for name in tasks}
+    return {name: SentenceTest(x["p"], x["signature"]) for name, x in found.items()}
 
 
-def _computed(tasks: Sequence[tuple]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(place, result) of each task as it is done; many use every core."""
-    cores = min(_cores(), len(tasks))
-    if len(tasks) <= FEW or cores < 2:
-        yield from ((place, compute(*task)) for place, task in enumerate(tasks))
+def computed(jobs: Sequence[Callable[[], Any]], few: int) -> Iterator[tuple[int, Any]]:
+    """(place, result) of each job as it is done; more than ``few`` use every core."""
+    workers = min(_cores(), len(jobs))
+    if len(jobs) <= few or workers < 2:
+        yield from ((place, job()) for place, job in enumerate(jobs))
         return
     with concurrent.futures.ProcessPoolExecutor(
-        cores,
+        workers,
         multiprocessing.get_context("spawn"),  # JAX's threads do not bear a fork
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_IGN),
     ) as pool:
-        futures = {pool.submit(compute, *t): place for place, t in enumerate(tasks)}
+        futures = {pool.submit(job): place for place, job in enumerate(jobs)}
         try:
             for future in concurrent.futures.as_completed(futures):
                 yield futures[future], future.result()
@@ -237,23 +238,25 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def compute(kind: str, settings: Settings, base: Text, row: Text) -> dict[str, Any]:
-    """One test by sacreBLEU: its p and its signature."""
-    from sacrebleu.metrics import BLEU
+def compute(
+    kind: str, settings: Settings, base: Text, row: Text, metric: str = "bleu"
+) -> dict[str, Any]:
+    """One test by sacreBLEU of a metric (``text_metrics``): its p and signature."""
     from sacrebleu.significance import PairedTest
 
     named = (("base", base), ("row", row))
     systems = [(name, read_lines(text.hypotheses)) for name, text in named]
-    with _quiet(), _sacrebleu_seed(settings.seed):
+    with quiet(), _sacrebleu_seed(settings.seed):
         test = PairedTest(
             systems,
-            {"BLEU": BLEU()},
+            {metric: metric_of(metric, row.signature)},
             [read_lines(row.references)],
             test_type=KINDS[kind],
             n_samples=settings.samples_of(kind),
         )
         signatures, scores = test()
-    return {"p": scores["BLEU"][1].p_value, "signature": str(signatures["BLEU"])}
+    ((name, found),) = signatures.items()
+    return {"p": scores[name][1].p_value, "signature": str(found)}
 
 
 @contextlib.contextmanager
@@ -271,7 +274,7 @@ def _sacrebleu_seed(seed: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without sacreBLEU's advice on input: ours is the text as it is."""
     logger = logging.getLogger("sacrebleu")
     before = logger.level
@@ -282,13 +285,15 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _task_key(kind: str, settings: Settings, base: Text, row: Text) -> str:
-    samples = settings.samples_of(kind)
-    return _key(kind, samples, settings.seed, base.digests[0], *row.digests)
+def _task_key(kind: str, settings: Settings, base: Text, row: Text, metric: str) -> str:
+    """Two texts are tested as well the other way round: both tests are two-sided."""
+    pair = sorted((base.digests[0], row.digests[0]))
+    how = (kind, metric, row.signature, settings.samples_of(kind), settings.seed)
+    return key_of(*how, *pair, row.digests[1])
 
 
-def _key(*parts: Any) -> str:
-    """A hash of the parts and of sacreBLEU's version."""
+def key_of(*parts: Any) -> str:
+    """A key of the cache: a hash of the parts and of sacreBLEU's version."""
     return hashlib.sha256(json.dumps([_version(), *parts]).encode()).hexdigest()
 
 

@@ -36,6 +36,11 @@ def reference_file(run: Path, split: str) -> Path:
     return run / FOLDER / f"{split}.reference.txt"
 
 
+def source_file(run: Path, split: str) -> Path:
+    """Where a run keeps the sources of a split."""
+    return run / FOLDER / f"{split}.source.txt"
+
+
 def hypothesis_files(run: Path, split: str) -> list[Path]:
     """Files with translations of a split: the run's own first, then later ones."""
     folder = run / FOLDER

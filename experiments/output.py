@@ -1,0 +1,53 @@
+"""Where a command's result goes: printed, or written to the file of --out."""
+
+import os
+import sys
+from pathlib import Path
+
+from experiments.command import UsageError
+from transformer_ablation.report.json_file import write_text
+
+
+def output_file(given: str | Path | None, format: str) -> Path | None:
+    """The file to write, or None to print; to ask for before the work.
+
+    Raises:
+      UsageError: if it is no name, a folder, something else than a plain file, or
+        where nothing can be written; or a page would go to a terminal.
+    """
+    if given is None:
+        if format == "html" and sys.stdout.isatty():
+            raise UsageError(
+                "--format=html is a page for a browser; name its file: "
+                "--out=report.html"
+            )
+        return None
+    path = Path(given)
+    named = bool(str(given).strip())
+    if not named or path.is_dir() or (path.exists() and not path.is_file()):
+        what = "a folder" if named and path.is_dir() else "no file"
+        raise UsageError(
+            f"--out={given}: is {what}; name a file, or leave --out away to print"
+        )
+    above = next(p for p in path.absolute().parents if p.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        what = "cannot be written to" if above.is_dir() else "is no folder"
+        raise UsageError(f"--out={given}: {above} {what}; name another place")
+    return path
+
+
+def put(text: str, place: Path | None, format: str) -> None:
+    """Prints a text of a format, or writes it whole to its file and says so."""
+    if place is not None:
+        write_text(place, text)
+        print(f"wrote {place}")
+    elif format == "html":
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    else:
+        print_text(text)
+
+
+def print_text(text: str) -> None:
+    """Prints text also where the terminal lacks its letters (Δ, ±): as ``?``."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), end="")
