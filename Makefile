@@ -4,6 +4,7 @@ PYTHON =
 CONFIG = configs/table3.py:grammar
 WORKDIR = runs/table3
 ARGS =
+JOBS = auto
 TEST_PROCESSES = 2
 
 # Shims of version managers exist for versions that do not run, so an interpreter
@@ -29,6 +30,7 @@ help:
 	@echo
 	@echo 'Settings: PYTHON=python3.12  CONFIG=$(CONFIG)'
 	@echo '          WORKDIR=$(WORKDIR)  ARGS="more flags"'
+	@echo '          JOBS=1 to have runs one after the other, each on all devices'
 	@echo '          TEST_PROCESSES=0 to have tests run one after the other'
 
 # Large arrays in huge pages: a training step on a CPU takes up to a third less time.
@@ -37,7 +39,8 @@ table3: export MALLOC_MMAP_THRESHOLD_ = 4294967296
 table3: export MALLOC_TRIM_THRESHOLD_ = 8589934592
 table3: export MALLOC_TOP_PAD_ = 268435456
 table3: venv
-	@.venv/bin/python -m experiments.sweep --config='$(CONFIG)' --workdir='$(WORKDIR)' $(ARGS)
+	@.venv/bin/python -m experiments.sweep --config='$(CONFIG)' --workdir='$(WORKDIR)' \
+	  --jobs=$(JOBS) $(ARGS)
 
 test: venv
 	@.venv/bin/python -m pytest --numprocesses=$(TEST_PROCESSES) $(ARGS)

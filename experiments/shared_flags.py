@@ -19,8 +19,9 @@ def define_runs(values: flags.FlagValues) -> None:
 
 def define_jobs(values: flags.FlagValues) -> None:
     """--jobs and --devices_per_run."""
+    text = "runs at a time, a process each; auto: one a GPU, or one a core of the CPU"
+    flags.DEFINE_string("jobs", "1", text, flag_values=values)
     bounds = {"lower_bound": 1, "flag_values": values}
-    flags.DEFINE_integer("jobs", 1, "runs at a time, a process each", **bounds)
     text = (
         "GPUs, or cores of the CPU, that each of them has; by default an even share of "
         "what there is"

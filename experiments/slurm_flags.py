@@ -3,6 +3,7 @@
 from absl import flags
 
 from experiments import command
+from transformer_ablation.sweep.devices import AUTO
 from transformer_ablation.sweep.slurm_options import FIELDS
 
 
@@ -24,7 +25,7 @@ def check(options: flags.FlagValues) -> None:
         if options[name].value and options.launcher != "slurm":
             raise command.UsageError(f"--{name} is for --launcher=slurm")
     if options.launcher == "slurm":
-        if options.jobs != 1 or options.devices_per_run is not None:
+        if options.jobs not in ("1", AUTO) or options.devices_per_run is not None:
             raise command.UsageError(
                 "--jobs and --devices_per_run are for --launcher=local; say "
                 "--slurm=array_limit=N for the runs at a time, and --slurm=gres=gpu:K "

@@ -197,11 +197,11 @@ def test_named_python_replaces_another_and_then_stays(folder):
 def test_table3_starts_the_sweep_with_the_flags_of_the_readme(folder):
     folder.add_python("python3.12", 3, 12, 4)
     folder.make("table3")
-    folder.make("table3", "WORKDIR=elsewhere", "ARGS=--rows=base,A_h1 --jobs=2")
+    folder.make("table3", "WORKDIR=elsewhere", "JOBS=2", "ARGS=--rows=base,A_h1")
     default, changed = (line for line in folder.log() if line.startswith("run"))
     sweep = "run -m experiments.sweep --config=configs/table3.py:grammar "
-    assert default == sweep + "--workdir=runs/table3"
-    assert changed == sweep + "--workdir=elsewhere --rows=base,A_h1 --jobs=2"
+    assert default == sweep + "--workdir=runs/table3 --jobs=auto"
+    assert changed == sweep + "--workdir=elsewhere --jobs=2 --rows=base,A_h1"
 
 
 @needs_make

@@ -12,6 +12,9 @@ from transformer_ablation.sweep.runs import SweepError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 TOPOLOGY = Path("/sys/devices/system/cpu")
+AUTO = "auto"
+# Of the machine's memory, for each worker that "auto" starts on a CPU.
+BYTES_PER_WORKER = 2 * 2**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,15 +26,38 @@ class Share:
 
 
 def shares(
-    jobs: int, per_run: int | None, environment: Mapping[str, str]
+    jobs: str, per_run: int | None, environment: Mapping[str, str]
 ) -> list[Share]:
     """A share a worker, of ``per_run`` devices each, by default as many as come out.
 
-    GPUs where JAX would use them, else cores of the CPU.
+    GPUs where JAX would use them, else cores of the CPU. ``jobs`` is a number, or
+    "auto": one device a run whatever the number of runs, since another number would
+    round sums otherwise, and as many runs as that gives.
 
     Raises:
-      SweepError: more is asked for than there is, with what there is.
+      SweepError: another word, or more than there is, with what there is.
     """
+    if jobs == AUTO:
+        return _automatic(per_run, environment)
+    if not (jobs.isascii() and jobs.isdecimal() and int(jobs) > 0):
+        raise SweepError(f"--jobs={jobs}: must be a number of runs, or auto")
+    return _shares(int(jobs), per_run, environment)
+
+
+def _automatic(per_run: int | None, environment: Mapping[str, str]) -> list[Share]:
+    kind, each = accelerator(environment), per_run or 1
+    if kind == "gpu":
+        return _shares(max(1, len(gpus(environment)) // each), each, environment)
+    if kind == "cpu":
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        most = min(len(cores()) // each, memory // BYTES_PER_WORKER)
+        return _shares(max(1, most), each, environment)
+    return _shares(1, per_run, environment)
+
+
+def _shares(
+    jobs: int, per_run: int | None, environment: Mapping[str, str]
+) -> list[Share]:
     if jobs == 1 and per_run is None:
         return [Share()]
     kind = accelerator(environment)
