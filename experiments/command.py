@@ -16,7 +16,7 @@ from absl import flags
 
 from experiments import overrides, preset_flag
 from experiments.help_text import help_text
-from transformer_ablation.sweep import file
+from transformer_ablation.sweep import file, stopping
 from transformer_ablation.sweep.failures import out_of_space
 
 HELP = {"--help", "-help", "-h", "-?", "--helpshort", "--helpfull"}
@@ -73,8 +73,8 @@ def run(command: Command, arguments: list[str]) -> int:
         message, code = f"{error}\nSee: python -m experiments.{command.name} --help", 2
     except BrokenPipeError:
         return 1
-    except KeyboardInterrupt:
-        message, code = "interrupted; run the same command again to go on", 1
+    except KeyboardInterrupt as error:
+        message, code = stopping.told(error)
     except Exception as error:
         workdir = values["workdir"].value if "workdir" in values else None
         code, message = explain(error, workdir or os.getcwd())

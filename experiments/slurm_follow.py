@@ -39,7 +39,13 @@ def _outcome(todo: Sequence[Run]) -> Outcome:
 
 
 def cancel(workdir: Path) -> None:
-    """Cancel the arrays of a workdir that have tasks in the queue."""
+    """Cancel the arrays of a workdir that have tasks in the queue.
+
+    Raises:
+      SweepError: there is no such folder.
+    """
+    if not workdir.is_dir():
+        raise runs.SweepError(f"{workdir}: no such folder; give a sweep's --workdir")
     places = slurm_jobs.places(workdir).values()
     live = [place.task for place in places if place.task and place.queued]
     if not live:

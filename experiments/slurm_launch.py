@@ -1,6 +1,7 @@
 """``--launcher=slurm`` of the sweep: an array of what is missing."""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from absl import flags
 from experiments import shared_flags, slurm_follow, slurm_jobs, sweep_runs
 from experiments.slurm_jobs import path_of
 from experiments.sweep_launch import cost
+from experiments.telling import tell
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import (
@@ -37,7 +39,9 @@ def launch(
         slurm_queue.check()  # before anything is prepared
 
     def send(todo: list[Run]) -> Outcome:
-        with claims.alone(workdir / sweep_runs.CLAIMS):  # nothing is submitted twice
+        with claims.alone(
+            workdir / sweep_runs.CLAIMS, tell
+        ):  # nothing is submitted twice
             return _submit(workdir, cache, todo, asked, options.dry_run)
 
     todo, _ = sweep_runs.complete(workdir, sweep_file, request, cache, send)
@@ -95,8 +99,9 @@ def _send(
             f"{error} (the script is {script})"
         ) from None
     write_text(folder / slurm_jobs.JOB, f"{job}\n")
+    where = shlex.quote(f"--workdir={workdir}")
     print(
         f"submitted job {job}: {len(names)} runs, logs in {folder}\n"
-        f"follow it: python -m experiments.status --workdir={workdir}\n"
-        f"cancel it: python -m experiments.sweep --workdir={workdir} --cancel"
+        f"follow it: python -m experiments.status {where}\n"
+        f"cancel it: python -m experiments.sweep {where} --cancel"
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import sweep_data, sweep_record
+from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import read_record, read_records, read_sweep
 from transformer_ablation.sweep import beside, claims, rows, runs
@@ -64,7 +65,7 @@ def complete(
     runs.check_folders(todo, read_record)
     asked = (sweep_file, expanded, seeds)
     if not request.failed and sweep_record.merged(previous, *asked) is not None:
-        with claims.alone(workdir / CLAIMS):
+        with claims.alone(workdir / CLAIMS, tell):
             sweep_record.write(workdir, check_workdir(workdir, base), *asked)
     return todo, launch(todo)
 
@@ -77,8 +78,8 @@ def _has_failed(run: runs.Run) -> bool:
 def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
     """``sweep.json`` of the workdir, where it is of this base and all records whole.
 
-    One of another base that has no record, and of which nothing runs, counts as none:
-    it was left by a sweep that ran nothing.
+    One of another base that has no record, of which nothing runs and nothing was sent
+    to a cluster, counts as none: it was left by a sweep that ran nothing.
 
     Raises:
       SweepError: it is of another base, or the workdir is a file.
@@ -98,5 +99,7 @@ def check_workdir(workdir: Path, base: Config) -> Mapping[str, Any] | None:
 
 
 def _anything_claimed(workdir: Path) -> bool:
+    if any(workdir.glob("slurm/*/job_id")):
+        return True  # its tasks take their configs from sweep.json
     holders = map(claims.current, workdir.glob("runs/*/seed*"))
     return any(h and not h.released and not h.gone for h in holders)

@@ -65,7 +65,7 @@ def _lead(here: Here, todo: list[runs.Run]) -> Outcome:
         refuse_held(run)
     hosts.text_from_first(NOTHING if done else run.identity)
     if not done and hosts.agreed(False):
-        raise hosts.HostsError(
+        raise runs.SweepError(
             f"{run.name}: another process was started with another command, code or "
             "data; start all with the same, but for --process_index"
         )
@@ -90,6 +90,7 @@ def _follow(
     if told == NOTHING:
         return 0
     if hosts.agreed(told != run.identity):
+        print("other processes of this run have another command", file=sys.stderr)
         return 2
     from experiments.run import run_one_factory
 
@@ -105,6 +106,8 @@ def _fail(error: BaseException, place: Place, workdir: Path) -> NoReturn:
     code, message = command.explain(error, str(workdir))
     if hosts.lost(error):
         code, message = 1, hosts.LOST
+    if isinstance(error, KeyboardInterrupt):
+        code, message = stopping.REQUEUE, "stopped at once, nothing was saved"
     if message is None:
         sys.excepthook(type(error), error, error.__traceback__)
         message = f"{type(error).__name__}: {error}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import types
@@ -133,6 +134,34 @@ def test_run_over_several_nodes_is_refused(slurm):
 def test_flags_of_the_local_launcher_are_refused(slurm, given):
     code, out, error = slurm.submit(given)
     assert (code, out) == (2, "") and "for --launcher=local; say" in error
+
+
+def test_queued_sweep_is_not_replaced_by_another(slurm):
+    """Its tasks take their configs from sweep.json, whether or not one has begun."""
+    slurm.submit()
+    before = (slurm.workdir / "sweep.json").read_text()
+    code, out, error = slurm.submit("--config.train.steps=20")
+    assert (code, out) == (2, "") and "train.steps" in error
+    assert (slurm.workdir / "sweep.json").read_text() == before
+
+
+def test_lines_to_copy_are_quoted(slurm):
+    _, out, _ = slurm.submit()
+    told = [line for line in out.splitlines() if " it: " in line]
+    assert len(told) == 2
+    for line in told:
+        assert f"--workdir={slurm.workdir}" in shlex.split(line)
+
+
+def test_cancel_of_no_folder_is_refused(slurm):
+    code, _, error = slurm.run(sweep.COMMAND, "--cancel")
+    assert code == 2 and "no such folder" in error
+
+
+def test_controller_that_is_down_is_told_in_its_words(slurm):
+    (slurm.tools / "scontrol").write_text("#!/bin/sh\necho Slurmctld is DOWN\nexit 1\n")
+    code, _, error = slurm.submit()
+    assert code == 1 and "scontrol refused: Slurmctld is DOWN" in error
 
 
 def test_nothing_is_submitted_where_all_is_there(slurm):

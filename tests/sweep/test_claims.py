@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -241,3 +242,56 @@ def test_work_done_alone_loses_no_change(tmp_path):
     assert [child.wait(timeout=120) for child in children] == [0] * 4
     assert (tmp_path / "n").read_text() == "100"
     assert len(list((tmp_path / "c").iterdir())) == 1
+
+
+def test_long_work_done_alone_gives_signs_of_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "BEAT_SECONDS", 0.02)
+    with claims.alone(tmp_path / "c"):
+        first = claims.current(tmp_path / "c").content
+        deadline = time.monotonic() + 60
+        while claims.current(tmp_path / "c").content == first:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_who_waits_for_work_done_alone_says_for_whom(tmp_path, hold):
+    child, said = hold(), []
+    threading.Timer(0.3, child.kill).start()
+    with claims.alone(tmp_path, said.append, 0.05):
+        pass
+    assert len(said) == 1 and f"waiting for process {child.pid} on " in said[0]
+
+
+def test_claim_that_cannot_be_written_is_none(tmp_path, monkeypatch):
+    """An empty file would hold the run until others had watched it long enough."""
+
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space left"):
+            claims.acquire(tmp_path, 0)
+    assert list(tmp_path.iterdir()) == []
+    assert claims.acquire(tmp_path, 0) is not None
+
+
+@pytest.mark.parametrize("facts", [{}, {"pid": "7"}, {"pid": None}, {"pid": 1.5}])
+def test_damaged_claim_belongs_to_somebody_unknown(tmp_path, facts):
+    from transformer_ablation.process import this_machine
+
+    text = json.dumps({**facts, "machine": this_machine(), "host": "vm"})
+    (tmp_path / "claim-1.json").write_text(text)
+    holder = claims.current(tmp_path)
+    assert not holder.gone and str(holder) == "an unknown process"
+
+
+def test_folder_that_went_away_was_not_taken_over(tmp_path):
+    run = tmp_path / "run"
+    claim = claims.acquire(run, 0)
+    assert not claim.lost and not claim.away
+    (run / "claim-2.json").touch()
+    assert claim.lost and not claim.away
+    shutil.rmtree(run)
+    assert claim.lost and claim.away
+    claim.release(final=False)

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 import threading
 
@@ -234,3 +235,35 @@ def test_full_disk_ends_the_sweep(make):
         launch(make(), trainer)
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/x/y")
     assert trainer.ran == ["base seed 0", "small seed 0"]
+
+
+def test_vanished_folder_ends_the_sweep_and_is_named(make, tmp_path):
+    """Nothing is trained again into a folder that stands where the disk was."""
+
+    def vanish(run, stop):
+        shutil.rmtree(tmp_path / "runs")
+        raise claims.ClaimLost("another process has taken this run over")
+
+    todo, trainer = make((0,)), Trainer(base=vanish)
+    with pytest.raises(runs.SweepError, match="the folder has gone, or its disk has"):
+        launch(todo, trainer)
+    assert trainer.ran == ["base seed 0"] and not (tmp_path / "runs").exists()
+
+
+def test_run_stopped_by_another_of_its_processes_asks_for_another_start(make):
+    outcome = launch(make((0,))[:1], Trainer(base=lambda run, stop: "preempted"))
+    assert outcome.exit_code == 75 and outcome.left == 1
+
+
+def test_unwritable_places_are_told_without_a_traceback(make):
+    """error.txt or log.txt cannot be written: the reason is told all the same."""
+
+    def fails(run, stop):
+        (run.directory / "error.txt").mkdir()
+        raise RuntimeError("no luck")
+
+    outcome = launch(make((0,)), Trainer(small=fails))
+    reason = outcome.reasons["small seed 0"]
+    assert "RuntimeError: no luck (of which nothing could be kept: " in reason
+    assert "Is a directory" in reason
+    assert sorted(outcome.states.values()) == ["failed", "finished", "finished"]

@@ -74,3 +74,17 @@ def test_check_raises_only_where_it_is_set():
     stop.because("told to")
     with pytest.raises(stopping.Stopped):
         stopping.check(stop)
+
+
+@pytest.mark.parametrize("number", stopping.SIGNALS)
+def test_signal_before_there_is_anything_to_save_ends_with_75(number):
+    stop, before = stopping.Stop(), signal.getsignal(number)
+    with (
+        pytest.raises(stopping.Signalled, match=number.name) as caught,
+        stopping.at_limits(stop, None, {}),
+    ):
+        signal.raise_signal(number)
+    text, code = stopping.told(caught.value)
+    assert code == 75 and text.startswith(f"stopped ({number.name}); run the same")
+    assert signal.getsignal(number) is before and not stop.is_set()
+    assert stopping.told(KeyboardInterrupt())[1] == 1

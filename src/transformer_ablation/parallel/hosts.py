@@ -5,6 +5,7 @@ as bytes and arrives as the same bytes. With one process nothing is sent.
 """
 
 import os
+import socket
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -43,6 +44,8 @@ def join(
     Raises:
       HostsError: if they do not all come, or bring unequal numbers of devices.
     """
+    if index == 0:
+        _check_port(coordinator)
     # Else SIGTERM would be JAX's, and our handlers for it would never run.
     jax.config.update("jax_enable_preemption_service", False)
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -70,6 +73,19 @@ def join(
             f"the processes have {', '.join(map(str, counts))} devices; each must "
             "have as many as the others"
         )
+
+
+def _check_port(coordinator: str) -> None:
+    """JAX's own listener ends the process where it cannot have the port."""
+    port = int(coordinator.rpartition(":")[2])
+    try:
+        socket.create_server(("", port)).close()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise HostsError(
+            f"process 0 cannot listen on port {port} of this host: {why}; name another "
+            "in --coordinator, the same for all processes"
+        ) from None
 
 
 def processes() -> tuple[int, int]:
@@ -120,7 +136,8 @@ def agreed(flag: bool) -> bool:
 def lost(error: BaseException) -> bool:
     """Whether an error is one that another process's end causes."""
     words = f"{type(error).__name__}: {error}".lower()
-    return jax.process_count() > 1 and any(word in words for word in _LOST)
+    runtime = isinstance(error, RuntimeError) and jax.process_count() > 1
+    return runtime and any(word in words for word in _LOST)
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -76,8 +76,9 @@ def current(folder: Path) -> Holder | None:
     try:
         facts = json.loads(content)
     except ValueError:
-        facts = {}
-    return Holder(number, content, facts if isinstance(facts, dict) else {})
+        facts = None
+    whole = isinstance(facts, dict) and type(facts.get("pid")) is int
+    return Holder(number, content, facts if whole else {})
 
 
 class Watch:
@@ -139,7 +140,13 @@ class Claim:
         }
         self._beats = 0
         self._lock = threading.Lock()
-        self.beat()
+        try:
+            self.beat()
+        except OSError:  # a full disk; an empty claim would be nobody's for a while
+            os.close(file)
+            with contextlib.suppress(OSError):
+                _path(folder, number).unlink()
+            raise
 
     def beat(self) -> None:
         """A sign of life. It goes to this claim's file wherever that is by now."""
@@ -151,6 +158,12 @@ class Claim:
         text = json.dumps({**self._facts, "beats": self._beats})
         os.pwrite(self._file, text.ljust(SIZE - 1).encode() + b"\n", 0)
         os.fsync(self._file)
+
+    @property
+    def away(self) -> bool:
+        """Whether the folder is gone, or empty: nobody has taken the run over."""
+        record = self.folder / "record.json"
+        return not _numbers(self.folder) and not record.exists()
 
     @property
     def lost(self) -> bool:
@@ -244,21 +257,30 @@ def check(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, poll_seconds: float = 0.1) -> Iterator[None]:
+def alone(
+    folder: Path,
+    note: Callable[[str], None] = lambda text: None,
+    poll_seconds: float = 0.1,
+) -> Iterator[None]:
     """Inside it no other process is; for a short work, such as rewriting a file.
 
-    ``folder`` is one of its own for the claims.
+    ``folder`` is one of its own for the claims; ``note`` hears for whom it waits.
     """
     watch = Watch()
+    told = False
     while True:
         holder = current(folder)
+        if holder is not None and not told and not holder.released:
+            told = True
+            note(f"{folder}: waiting for {holder}, or {SILENT_SECONDS:g} s of silence")
         if holder is None or watch.is_dead(folder, holder):
             claim = acquire(folder, holder.number if holder else 0)
             if claim is not None:
                 break
         time.sleep(poll_seconds)
     try:
-        yield
+        with beating(claim, lambda: None):
+            yield
     finally:
         claim.release(final=False)
 

@@ -18,6 +18,7 @@ from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
     ReadRecord,
     Run,
+    SweepError,
     check_folders,
     final_status,
     finals,
@@ -63,7 +64,8 @@ def launch(
             pool.close()
     if pool.full is not None:
         raise pool.full
-    return Outcome(pool.states, pool.reasons, pool.stops > 0)
+    preempted = "preempted" in pool.states.values()  # as by another of its processes
+    return Outcome(pool.states, pool.reasons, pool.stops > 0 or preempted)
 
 
 @dataclasses.dataclass
@@ -108,7 +110,7 @@ class _Pool:
         self.retried: set[str] = set()
         self.watch, self.told = claims.Watch(), False
         self.stop, self.stops, self.heeded = stop, 0, 0
-        self.full: OSError | None = None
+        self.full: OSError | SweepError | None = None
         reporter.start(self.pending, len(done))
 
     def interrupt(self, number: int) -> None:
@@ -260,6 +262,13 @@ class _Pool:
             if "lost" in message:
                 self.reporter.run_put_back(run, "taken over by another launcher")
                 self._retire(slot)
+        elif "away" in message:
+            self.full = SweepError(
+                f"{message['away']}: the folder has gone, or its disk has; bring it "
+                "back and run the same command again"
+            )
+            self.reporter.run_put_back(run, "its folder has gone")
+            self.stop.because("a folder has gone")
         elif "full" in message:
             text = os.strerror(errno.ENOSPC)
             self.full = OSError(errno.ENOSPC, text, message["full"])
@@ -293,11 +302,15 @@ class _Pool:
         own = holder and slot.claimed and holder.number == slot.after + 1
         if holder and not own and not self.watch.is_dead(run.directory, holder):
             return False
-        claim = claims.acquire(run.directory, holder.number if holder else 0)
+        try:
+            claim = claims.acquire(run.directory, holder.number if holder else 0)
+        except OSError:
+            return True  # nothing can be written there
         if claim is None:
             return False
         try:
-            self.mark_stopped(run, status, reason)
+            with contextlib.suppress(OSError):  # the reason is told all the same
+                self.mark_stopped(run, status, reason)
         finally:
             claim.release(final=False)
         return True

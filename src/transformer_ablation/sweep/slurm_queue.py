@@ -169,6 +169,7 @@ def _run(
         why = f"no answer for {TIMEOUT_SECONDS} seconds; try again later"
         raise SlurmUnavailable(f"{command[0]}: {why}") from None
     if done.returncode:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        told = " ".join((done.stderr or done.stdout).split())
+        said = told or f"exit code {done.returncode}"
         raise SlurmUnavailable(f"{command[0]} refused: {said}")
     return done.stdout

@@ -47,6 +47,17 @@ class Stop(threading.Event):
         self.signalled(number)
 
 
+class Signalled(KeyboardInterrupt):
+    """A signal to stop that came before there was anything to save."""
+
+
+def told(error: KeyboardInterrupt) -> tuple[str, int]:
+    """What to say of it, and the exit code."""
+    if isinstance(error, Signalled):
+        return f"stopped ({error}); run the same command again to go on", REQUEUE
+    return "interrupted; run the same command again to go on", 1
+
+
 class Stopped(Exception):
     """Something that takes long was given up, as the run is to stop."""
 
@@ -89,7 +100,10 @@ def on_signals(handle: Callable[[int], None]) -> Iterator[None]:
 def at_limits(
     stop: Stop, minutes: float | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[None]:
-    """Inside it ``stop`` is set after so many minutes, or before a Slurm job ends."""
+    """Inside it ``stop`` is set after so many minutes, or before a Slurm job ends.
+
+    Where nobody else listens, ``SIGNALS`` raise Signalled.
+    """
     timers = [
         threading.Timer(seconds, stop.because, [reason])
         for seconds, reason in _limits(minutes, environment, time.time())
@@ -98,10 +112,15 @@ def at_limits(
         timer.daemon = True
         timer.start()
     try:
-        yield
+        with on_signals(_raise):
+            yield
     finally:
         for timer in timers:
             timer.cancel()
+
+
+def _raise(number: int) -> None:
+    raise Signalled(signal.Signals(number).name)
 
 
 def _limits(

@@ -9,6 +9,7 @@ are ``{"claimed": true}``, any number of ``{"progress": ...}``, and one that end
 - ``{"taken": true}``: another process has the run
 - ``{"lost": reason}``: another process has taken it over
 - ``{"full": file or null}``: no space left on the device
+- ``{"away": folder}``: the folder has gone, as with a disk that is unmounted
 """
 
 import contextlib
@@ -81,17 +82,21 @@ def serve(
             claim = claims.acquire(run.directory, message["after"])
         except OSError as error:
             full = out_of_space(error)
-            failed = {
-                "ended": "failed",
-                "reason": f"{error.filename}: {error.strerror}",
-            }
+            failed = {"ended": "failed", "reason": _words(error)}
             reply({"full": full.filename} if full else failed)
             continue
         if claim is None:
             reply({"taken": True})
             continue
-        with capture(run.directory / LOG_FILE):
-            answer = _claimed(run, claim, made, reply, read_record, mark_stopped, stop)
+        tools = made, reply, read_record, mark_stopped, stop
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(capture(run.directory / LOG_FILE))
+            except OSError as error:
+                claim.release(final=False)
+                answer = {"ended": "failed", "reason": _words(error)}
+            else:
+                answer = _claimed(run, claim, *tools)
         reply(answer)
 
 
@@ -133,17 +138,24 @@ def _failed(
 ) -> dict[str, Any]:
     """What to say of a run that raised; its traceback is kept in error.txt."""
     if claim.lost:
-        return {"lost": str(error)}
+        return {"away": str(run.directory)} if claim.away else {"lost": str(error)}
     full = out_of_space(error)
     if full is not None:
         return {"full": full.filename}
     reason = f"{type(error).__name__}: {error}".strip().rstrip(":")
     path = run.directory / "error.txt"
     text = "".join(traceback.format_exception(error))
-    path.write_text(text, encoding="utf-8")
-    mark_stopped(run, "failed", reason)
-    reason = f"{reason} (traceback in {path})"
+    try:
+        path.write_text(text, encoding="utf-8")
+        mark_stopped(run, "failed", reason)
+        reason = f"{reason} (traceback in {path})"
+    except OSError as unwritable:
+        reason = f"{reason} (of which nothing could be kept: {_words(unwritable)})"
     return {"ended": "failed", "reason": reason, "memory": out_of_memory(error)}
+
+
+def _words(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}"
 
 
 @contextlib.contextmanager
