@@ -151,7 +151,8 @@ def values(run):
     keys = [(e["step"], e["tag"]) for e in entries]
     assert len(keys) == len(set(keys)), "a value stands there twice"
     found = {k: e["value"] for k, e in zip(keys, entries, strict=True)}
-    return {k: v for k, v in found.items() if not k[1].endswith("_per_second")}
+    timed = ("_per_second", "_seconds")
+    return {k: v for k, v in found.items() if not k[1].endswith(timed)}
 
 
 def checkpoint(run, step=None):

@@ -28,6 +28,11 @@ def shown_scalars(directory: Path) -> set[tuple[str, int]]:
     return shown
 
 
+def restart(step: int) -> Event:
+    """What tells that values from this step on are made again."""
+    return Event(step=step, session_log=SessionLog(status=SessionLog.START))
+
+
 def read_events(path: Path) -> Iterator[Event]:
     """Events up to the end or to the first torn one (its writer was killed)."""
     data = path.read_bytes()
