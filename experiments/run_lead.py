@@ -7,6 +7,7 @@ from experiments import (
     profiling,
     run_board,
     run_hooks,
+    run_looks,
     run_parts,
     run_record,
     run_scores,
@@ -68,7 +69,9 @@ def _train(run, parts, state, stop, checkpoints, progress, meter, writer):
     def validate(state: Any) -> Any:
         return run_hooks.validated(config, parts.prepared, parts.scorer, state, stop)
 
-    hooks = run_hooks.hooks(config, validate, checkpoints, writer, progress, meter)
+    look = run_looks.looks(parts, writer)
+    given = checkpoints, writer, progress, meter, look
+    hooks = run_hooks.hooks(config, validate, *given)
     seen = {(e["step"], e["tag"]) for e in last_metrics(run.directory)}
     missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
     update = profiling.traced(parts.update(), start, run.directory, _note(progress))

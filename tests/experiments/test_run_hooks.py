@@ -58,9 +58,12 @@ def validating(found, config):
     meter = types.SimpleNamespace(
         train_seconds=0.0, add_evaluation=lambda seconds: told.append("timed")
     )
-    given = config, lambda state: found, None, written, told.append, meter
+    looked = lambda step, state: told.append(f"looked {step}")  # noqa: E731
+    given = config, lambda state: found, None, written, told.append, meter, looked
     run_hooks.hooks(*given)[1].act(3, None)
-    assert told == [{"phase": "validation"}, "timed", {"phase": "training"}]
+    look = [] if found is None else ["looked 3"]
+    ends = ["timed", {"phase": "training"}]
+    assert told == [{"phase": "validation"}, *look, *ends]
     return list(written)
 
 

@@ -41,7 +41,7 @@ FIELDS = {
     ),
     "train": dict(
         steps=150, evaluate_every_steps=75, checkpoint_every_steps=50,
-        keep_checkpoints=2, log_every_steps=1,
+        keep_checkpoints=2, log_every_steps=1, sample_sentences=0,
     ),
     "decode": dict(
         beam_size=3, extra_length=9, sentences_per_batch=8, length_penalty_alpha=1.0,

@@ -36,6 +36,12 @@ class Board:
         assert response.status_code == 200, response.text
         return response.json
 
+    def raw(self, plugin, route):
+        """The answer of a plugin, as bytes."""
+        response = self._client.get(f"/data/plugin/{plugin}/{route}")
+        assert response.status_code == 200
+        return response.data
+
     def tags(self):
         """``{run: its scalar tags}``."""
         return {run: set(t) for run, t in self.get("scalars", "tags").items()}

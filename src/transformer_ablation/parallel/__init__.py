@@ -202,6 +202,11 @@ def on_host(tree: Any) -> Any:
     return jax.device_get(tree)
 
 
+def on_one_device(tree: Any) -> Any:
+    """A replicated tree as this process's first device has it: nothing is copied."""
+    return jax.tree.map(lambda x: x.addressable_data(0), tree)
+
+
 def map_update(update: Callable) -> Callable:
     """``update(state, batch, *rest)`` over all devices.
 

@@ -87,11 +87,6 @@ class MetricWriter:
         """The run's folder."""
         return self._path.parent
 
-    @property
-    def board(self) -> Any:
-        """The run's ``SummaryWriter``, for what is not a scalar."""
-        return self._board
-
     def write(self, step: int, values: Mapping[str, Any], seconds: float) -> None:
         """Adds one value a tag; ``seconds`` are those of training so far.
 
@@ -109,6 +104,23 @@ class MetricWriter:
             self._file.write(_line({**entry, "seconds": float(seconds)}))
             self._add(tag, number, int(step))
         self._file.flush()
+
+    def write_text(self, tag: str, text: str, step: int) -> None:
+        """Adds Markdown, to TensorBoard alone."""
+        self._check_board()
+        self._board.add_text(tag, text, step)
+
+    def write_image(self, tag: str, png: bytes, step: int) -> None:
+        """Adds a picture, to TensorBoard alone."""
+        from transformer_ablation.report import events
+
+        self._check_board()
+        self._board.file_writer.add_summary(events.image(tag, png), step)
+
+    def write_histogram(self, tag: str, values: Any, step: int) -> None:
+        """Adds a histogram of an array, to TensorBoard alone."""
+        self._check_board()
+        self._board.add_histogram(tag, values, step)
 
     def flush(self) -> None:
         """Puts the lines on disk; TensorBoard's file follows within seconds."""
