@@ -1,17 +1,12 @@
 """What TensorBoard is told of a run besides its curves: fields, scores, its end."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from transformer_ablation.config import Config, DataConfig, to_mapping
-from transformer_ablation.report.metrics import (
-    SWEEP_EVENTS,
-    MetricWriter,
-    Session,
-    last_metrics,
-)
-from transformer_ablation.report.record import read_sweep
+from transformer_ablation.report.metrics import MetricWriter, Session, last_metrics
 from transformer_ablation.sweep.runs import Run
 
 # Metrics of a record as words of a tag.
@@ -33,18 +28,15 @@ def write_sweep(workdir: Path, sweep: Mapping[str, Any]) -> None:
     board.write_sweep(workdir, sweep)
 
 
-def fill_in(workdir: Path) -> None:
-    """Columns and charts of a sweep that has none: it was begun without them."""
-    sweep = read_sweep(workdir)
-    if sweep is not None and not (workdir / SWEEP_EVENTS).exists():
-        write_sweep(workdir, sweep)
-
-
 def mark_failed(run: Run) -> None:
-    """The run has failed; it may not have begun, nor its process be alive."""
+    """The run has failed; it may not have begun, nor its process be alive.
+
+    Its record says so already: without room for more, TensorBoard does not hear of it.
+    """
     from transformer_ablation.report import board
 
-    board.write_failure(run.directory, session(run))
+    with contextlib.suppress(OSError):
+        board.write_failure(run.directory, session(run))
 
 
 def write_scores(

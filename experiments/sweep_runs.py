@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import run_board, sweep_data, sweep_record
+from experiments import sweep_data, sweep_record
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import read_record, read_records, read_sweep
 from transformer_ablation.sweep import beside, claims, rows, runs
@@ -66,7 +66,6 @@ def complete(
     if not request.failed and sweep_record.merged(previous, *asked) is not None:
         with claims.alone(workdir / CLAIMS):
             sweep_record.write(workdir, check_workdir(workdir, base), *asked)
-    run_board.fill_in(workdir)
     return todo, launch(todo)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.report import written_sweeps as written
 from tests.report.tensorboard_http import Board
 from transformer_ablation.report import board, board_layout, hparams
-from transformer_ablation.report.metrics import SWEEP_EVENTS, MetricWriter, Session
+from transformer_ablation.report.metrics import MetricWriter, Session
 from transformer_ablation.report.record import run_directory
 
 # A word, a number, and None beside a number, each in a column of its own.
@@ -159,7 +159,7 @@ def test_chart_of_a_group_shows_base_and_its_rows_alone(shown):
 
 
 def test_workdir_has_one_file_of_the_sweep(workdir):
-    assert [path.name for path in workdir.glob("*tfevents*")] == [SWEEP_EVENTS]
+    assert [path.name for path in workdir.glob("*tfevents*")] == [board.SWEEP_EVENTS]
 
 
 def test_optional_field_is_a_number_where_every_row_has_one():

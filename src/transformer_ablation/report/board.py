@@ -17,8 +17,9 @@ from tensorboardX.record_writer import masked_crc32c
 
 from transformer_ablation.report import board_layout, hparams
 from transformer_ablation.report.json_file import write_bytes
-from transformer_ablation.report.metrics import SWEEP_EVENTS, Session
+from transformer_ablation.report.metrics import Session
 
+SWEEP_EVENTS = "events.out.tfevents.sweep"
 ENDED = ".ended"
 
 

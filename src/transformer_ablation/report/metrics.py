@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from transformer_ablation.report.json_file import write_text
 
 METRICS_FILE = "metrics.jsonl"
-SWEEP_EVENTS = "events.out.tfevents.sweep"  # of a workdir, for TensorBoard
 TAG = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 TAIL_BYTES = 1 << 16
 # Events that TensorBoard's thread may be behind; beyond them, writing would wait.
