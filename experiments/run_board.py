@@ -18,11 +18,9 @@ def session(run: Run) -> Session:
     return Session(run.row, run.group, run.seed, to_mapping(run.config))
 
 
-# tensorboardX takes a while to import, so whoever plans or lists does without it.
-
-
 def write_sweep(workdir: Path, sweep: Mapping[str, Any]) -> None:
     """Columns and charts of a sweep; ``sweep`` is what ``sweep.json`` holds."""
+    # tensorboardX takes a while to import, so whoever plans or lists does without it.
     from transformer_ablation.report import board
 
     board.write_sweep(workdir, sweep)
@@ -62,7 +60,7 @@ def final_values(
 
     Tags say ``test`` whatever the name of the split, so any two sweeps compare.
     """
-    uses = {data.validation_split: "validation", data.test_split: "test"}
+    uses = {data.test_split: "test", data.validation_split: "validation"}
     return {
         f"{uses[s['split']]}/final_{WORDS.get(s['metric'], s['metric'])}": s["value"]
         for s in scores

@@ -45,15 +45,17 @@ def _samples(parts: Any, writer: MetricWriter) -> Look:
     """The sentences with their references and greedy translations, as a table."""
     config, prepared = parts.config, parts.prepared
     numbers = _chosen(prepared, config.train.sample_sentences, MOST_PIECES)
-    pairs = list(prepared.corpus.splits[config.data.validation_split])
+    every = list(prepared.corpus.splits[config.data.validation_split])
+    pairs = [every[number] for number in numbers]
     given = config.decode, prepared.validation.source.take(numbers)
     translate = fixed_sentences.make_greedy(parts.model, *given)
 
     def look(step: int, params: Any) -> None:
         texts = [prepared.vocabulary.decode(t.ids) for t in translate(params)]
         found = [
-            samples.Sample(int(number) + 1, *pairs[number], text)
-            for number, text in zip(numbers, texts, strict=True)
+            # As where it is scored: the translation of a blank line is blank.
+            samples.Sample(int(number) + 1, *pair, text if pair[0].strip() else "")
+            for number, pair, text in zip(numbers, pairs, texts, strict=True)
         ]
         writer.write_text("samples/validation", sample_text.sample_table(found), step)
 

@@ -163,10 +163,14 @@ def test_workdir_has_one_file_of_the_sweep(workdir):
 
 
 def test_optional_field_is_a_number_where_every_row_has_one():
-    base = written.config_with({"optimizer.clip_norm": 1.0})
+    base = written.config_with({"optimizer.clip_norm": None})  # none of the rows'
+    first = written.config_with({"optimizer.clip_norm": 1.0})
     other = written.config_with({"optimizer.clip_norm": 2.5})
-    row = {"name": "clip", "group": "F", "config": other}
-    sweep = {"title": "x", "config": base, "rows": [row], "seeds": [0]}
+    rows = [
+        {"name": name, "group": "F", "config": config}
+        for name, config in (("clip", other), ("first", first))
+    ]
+    sweep = {"title": "x", "config": base, "rows": rows, "seeds": [0]}
     content = hparams.experiment(sweep).value[0].metadata.plugin_data.content
     column = hparams.HParamsPluginData.FromString(content).experiment.hparam_infos[3]
     assert column.display_name == "optimizer.clip_norm"

@@ -100,7 +100,7 @@ def experiment(sweep: Mapping[str, Any]) -> Summary:
         _numbers("seed", "seed", sweep["seeds"]),
     ]
     varied = [row_differences(sweep["config"], row["config"]) for row in rows]
-    configs = [flatten(sweep["config"]), *(flatten(row["config"]) for row in rows)]
+    configs = [flatten(row["config"]) for row in rows]
     for path in dict.fromkeys(path for found in varied for path in found):
         infos.append(_column(path, [config.get(path) for config in configs]))
     metrics = [
