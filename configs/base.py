@@ -101,6 +101,10 @@ def get_config() -> ml_collections.ConfigDict:
     config.train.checkpoint_every_minutes = placeholder(float)
     config.train.keep_checkpoints = 5
     config.train.log_every_steps = 100
+    # For TensorBoard, at every evaluation: greedy translations of so many validation
+    # sentences, and pictures of all heads' attention. They move no number.
+    config.train.sample_sentences = 8
+    config.train.attention_images = False
 
     config.decode = ml_collections.ConfigDict()
     config.decode.beam_size = 4

@@ -63,6 +63,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "train.checkpoint_every_steps": None,  # at the end only
         "train.keep_checkpoints": 1,
         "train.log_every_steps": 25,
+        "train.sample_sentences": 0,  # a search to compile is long for a run of minutes
         "decode.sentences_per_batch": 128,
     },
     "multi30k": {

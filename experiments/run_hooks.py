@@ -46,18 +46,24 @@ def hooks(
     writer: MetricWriter,
     progress: Callable[[dict[str, Any]], None],
     meter: Meter,
+    look: Callable[[int, TrainState], None],
 ) -> tuple[Hook, Every, Hook]:
-    """Logging, validation, checkpoints, in the order in which they run."""
+    """Logging, validation, checkpoints, in the order in which they run.
+
+    ``look`` is what else is done where the model has been validated.
+    """
     train = config.train
 
     def evaluate(step: int, state: TrainState) -> None:
         started = time.monotonic()
         progress({"phase": "validation"})
         found = validate(state)
+        if found is not None:  # else it is made when the run goes on
+            look(step, state)
         meter.add_evaluation(time.monotonic() - started)
         progress({"phase": "training"})
         if found is None:
-            return  # made when the run goes on
+            return
         values = {
             "validation/nll": found.nll / found.target_tokens,
             VALIDATED: found.value,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import run_board
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
 from transformer_ablation.model.accounting import paper_counts
@@ -29,6 +30,7 @@ def write(
     sweep = merged(previous, sweep_file, expanded, seeds)
     if sweep is not None:
         record.write_sweep(workdir, sweep)
+        run_board.write_sweep(workdir, sweep)
 
 
 def merged(
@@ -112,3 +114,5 @@ def mark_stopped(run: Run, status: str, reason: str) -> None:
     """The run's record says how it ended; one is made where there is none."""
     found = record.read_record(run.directory) or new_record(run)
     record.write_record(run.directory, {**found, "status": status, "reason": reason})
+    if status == "failed":
+        run_board.mark_failed(run)

@@ -139,6 +139,7 @@ def tiny_config(base_config):
             "train.evaluate_every_steps": 3,
             "train.checkpoint_every_steps": 3,
             "train.log_every_steps": 1,
+            "train.sample_sentences": 0,
             "decode.sentences_per_batch": 8,
         },
     )

@@ -136,6 +136,12 @@ FIELD_CASES = {
     "train.checkpoint_every_minutes": OPTIONAL_ABOVE_0,
     "train.keep_checkpoints": WHOLE,
     "train.log_every_steps": WHOLE,
+    "train.sample_sentences": (
+        "a whole number from 0 to 64",
+        [-1, 65, 2.0, "8", True, None],
+        [0, 64],
+    ),
+    "train.attention_images": SWITCH,
     "decode.beam_size": (
         "a whole number from 1 to 1024",
         [0, 1025, 4.0, "4", True, None],

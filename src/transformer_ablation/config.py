@@ -186,7 +186,11 @@ class DataConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """How long and how often; ``steps`` are updates of the parameters."""
+    """How long and how often; ``steps`` are updates of the parameters.
+
+    At every evaluation TensorBoard is given translations of ``sample_sentences``
+    validation sentences, and with ``attention_images`` pictures of attention.
+    """
 
     steps: int = integer(1)
     seed: int = integer(0, 2**31 - 1)
@@ -195,6 +199,8 @@ class TrainConfig:
     checkpoint_every_minutes: float | None = real(0, math.inf, "(]", optional=True)
     keep_checkpoints: int = integer(1)
     log_every_steps: int = integer(1)
+    sample_sentences: int = integer(0, 64)
+    attention_images: bool = flag()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,10 +3,12 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from experiments import command, prepare, sweep
 from tests.experiments import tiny_sweeps as tiny
+from tests.report.tensorboard_http import Board
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import devices
 
@@ -171,6 +173,31 @@ def test_interrupted_run_equals_the_straight_one_bit_for_bit(
         assert (ours / path).read_bytes() == (theirs / path).read_bytes()
 
 
+def test_tensorboard_shows_every_run_once_a_step_also_after_a_kill(interrupted):
+    workdir, _ = interrupted
+    board = Board(workdir)
+    found = {name: (status, values) for name, status, _, values in board.sessions()}
+    assert set(found) == {f"runs/{row}/seed0" for row in tiny.ROWS}
+    for run, (status, shown) in found.items():
+        scores = {
+            (s["split"], s["metric"]): s["value"]
+            for s in read_record(workdir / run)["scores"]
+        }
+        assert status == "SUCCESS"
+        for split, tag in (("validation", "validation"), ("test_2016_flickr", "test")):
+            for metric, name in (("ppl", "perplexity"), ("bleu", "bleu")):
+                expected = np.float32(scores[split, metric])
+                assert shown[f"{tag}/final_{name}"] == expected
+        for tag in ("train/loss", "update_ratio/decoder", "gradient_norm/all"):
+            steps = [step for step, _ in board.scalars(run, tag)]
+            assert steps == list(range(1, 151))
+        (final,) = board.scalars(run, "validation/final_bleu")
+        assert final[0] == 150
+    columns, _ = board.columns()
+    smoothing, sizes = "regularization.label_smoothing", "model.d_ff"
+    assert set(columns) == {"row", "group", "seed", smoothing, sizes}
+
+
 def test_second_run_has_nothing_to_do_and_loads_no_jax(folder, copied):
     before = {row: tiny.stamps(copied / f"runs/{row}/seed0") for row in tiny.ROWS}
     check = (
@@ -207,6 +234,10 @@ def test_rows_that_go_wrong_leave_the_others_finished(folder, copied):
     )
     assert records["wild"]["scores"] == records["stuck"]["scores"] == []
     assert records["stuck"]["reason"] in text
+    listed = {name: status for name, status, *_ in Board(copied).sessions()}
+    ends = ("SUCCESS", "FAILURE", "FAILURE", "SUCCESS")
+    named = {f"runs/{row}/seed0": end for row, end in zip(rows, ends, strict=True)}
+    assert named.items() <= listed.items()
     lines = done.stdout.decode().splitlines()
     assert any("wild" in line and "diverged" in line for line in lines)
     shown = tiny.process("tables", [f"--workdir={copied}", "--format=json"]).stdout
@@ -221,6 +252,8 @@ def test_rows_that_go_wrong_leave_the_others_finished(folder, copied):
     assert done.returncode == 1, done.stderr.decode()
     assert "1 of 4 runs diverged and would do so again" in done.stderr.decode()
     assert read_record(directories["stuck"])["status"] == "finished"
+    ends = {name: status for name, status, *_ in Board(copied).sessions()}
+    assert ends["runs/stuck/seed0"] == "SUCCESS"
     assert not (directories["stuck"] / "error.txt").exists()
     assert {row: tiny.stamps(directories[row]) for row in before} == before
 

@@ -1,5 +1,6 @@
 """What is logged of an update: its own tokens and padding, counted by hand."""
 
+import math
 import threading
 import types
 
@@ -31,11 +32,18 @@ def test_tokens_and_padding_of_an_update_are_logged():
     assert (source != PAD).sum() == 7 and (target != PAD).sum() == 11
     meter = types.SimpleNamespace(train_seconds=0.0, add_update=lambda *_: None)
     written, rates = Written(), types.SimpleNamespace(learning_rate=0.1)
-    metrics = Metrics(loss=2.0, nll=1.0, tokens=11.0, gradient_norm=0.5)
-    log = Log(1, 10, written, lambda values: None, meter)
-    log.after(Report(3, metrics, rates, batch, 0.1), None)
+    norms = {"encoder": np.array([3.0, 0.6, 0.3]), "decoder": np.array([4.0, 0.8, 1])}
+    metrics = Metrics(loss=2.0, nll=1.0, tokens=11.0, gradient_norm=1.0, norms=norms)
+    log = Log(2, 10, written, lambda values: None, meter)
+    log.after(Report(3, metrics, rates, batch, 0.1, waited=0.25), None)
+    log.after(Report(4, metrics, rates, batch, 0.1, waited=0.5), None)
     ((step, values),) = written
-    assert step == 3
+    assert step == 4
+    assert values["train/input_wait_seconds"] == 0.375  # the mean of both updates
+    assert values["parameter_norm/all"] == 5.0
+    assert math.isclose(values["gradient_norm/all"], 1.0)
+    ratios = [values[f"update_ratio/{name}"] for name in ("encoder", "decoder", "all")]
+    assert np.allclose(ratios, [0.1, 0.25, math.sqrt(0.09 + 1) / 5], rtol=1e-12)
     assert values["train/source_tokens"] == 7
     assert values["train/target_tokens"] == 11
     assert values["train/padding_tokens"] == 28 - 18
@@ -50,9 +58,12 @@ def validating(found, config):
     meter = types.SimpleNamespace(
         train_seconds=0.0, add_evaluation=lambda seconds: told.append("timed")
     )
-    given = config, lambda state: found, None, written, told.append, meter
+    looked = lambda step, state: told.append(f"looked {step}")  # noqa: E731
+    given = config, lambda state: found, None, written, told.append, meter, looked
     run_hooks.hooks(*given)[1].act(3, None)
-    assert told == [{"phase": "validation"}, "timed", {"phase": "training"}]
+    look = [] if found is None else ["looked 3"]
+    ends = ["timed", {"phase": "training"}]
+    assert told == [{"phase": "validation"}, *look, *ends]
     return list(written)
 
 

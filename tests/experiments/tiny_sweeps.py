@@ -41,7 +41,7 @@ FIELDS = {
     ),
     "train": dict(
         steps=150, evaluate_every_steps=75, checkpoint_every_steps=50,
-        keep_checkpoints=2, log_every_steps=1,
+        keep_checkpoints=2, log_every_steps=1, sample_sentences=0,
     ),
     "decode": dict(
         beam_size=3, extra_length=9, sentences_per_batch=8, length_penalty_alpha=1.0,
@@ -151,7 +151,8 @@ def values(run):
     keys = [(e["step"], e["tag"]) for e in entries]
     assert len(keys) == len(set(keys)), "a value stands there twice"
     found = {k: e["value"] for k, e in zip(keys, entries, strict=True)}
-    return {k: v for k, v in found.items() if not k[1].endswith("_per_second")}
+    timed = ("_per_second", "_seconds")
+    return {k: v for k, v in found.items() if not k[1].endswith(timed)}
 
 
 def checkpoint(run, step=None):

@@ -177,7 +177,7 @@ def test_close_twice_is_harmless(tmp_path):
 def test_full_disk_that_ends_tensorboards_thread_is_an_error(tmp_path):
     """Without a reader of its queue, writing would wait for ever once it is full."""
     writer = MetricWriter(tmp_path)
-    worker = writer.board.file_writer.event_writer._worker
+    worker = writer._board.file_writer.event_writer._worker
     worker.stop()
     with pytest.raises(OSError) as error:
         writer.write(1, {"train/loss": 1.0}, 0.0)

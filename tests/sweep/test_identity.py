@@ -34,9 +34,9 @@ def test_identity_is_the_hash_of_the_canonical_text(base_mapping):
         '"attention_dropout_rate":0.0,"dropout_rate":0.1,"label_smoothing":0.1,'
         '"label_smoothing_convention":"all_classes",'
         '"label_smoothing_entropy":"kept"},'
-        '"train":{"checkpoint_every_minutes":null,"checkpoint_every_steps":1500,'
+        '"train":{"attention_images":false,"checkpoint_every_minutes":null,"checkpoint_every_steps":1500,'
         '"evaluate_every_steps":5000,"keep_checkpoints":5,"log_every_steps":100,'
-        '"seed":0,"steps":100000}},"manifest_hash":"abc","results_version":7}'
+        '"sample_sentences":8,"seed":0,"steps":100000}},"manifest_hash":"abc","results_version":7}'
     )
     expected = hashlib.sha256(text.encode()).hexdigest()
     assert run_identity(schema.from_mapping(base_mapping), "abc", 7) == expected

@@ -199,6 +199,8 @@ FREE_CHANGES = {
     "train.evaluate_every_steps": None,
     "train.checkpoint_every_minutes": 3.0,
     "train.log_every_steps": 17,
+    "train.sample_sentences": 3,
+    "train.attention_images": True,
     "data.test_split": None,
     "data.directory": "elsewhere",
     "decode.beam_size": 7,

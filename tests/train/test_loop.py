@@ -52,7 +52,7 @@ class Counter:
         self._on_call(step)
         self.live = TrainState(np.int32(step), {"w": np.float32(step)}, ())
         loss = self._losses.get(step, 10.0 * step)
-        return self.live, Metrics(loss, loss + 1, 7.0, 0.5)
+        return self.live, Metrics(loss, loss + 1, 7.0, 0.5, {})
 
 
 def rates_at(step):
@@ -103,11 +103,11 @@ def test_report_holds_the_updates_own_metrics_rates_and_batch():
     for number, report in enumerate(reports):
         step = number + 1
         assert report.step == step
-        assert report.metrics == Metrics(10.0 * step, 10.0 * step + 1, 7.0, 0.5)
-        assert all(type(x) is float for x in report.metrics)
+        assert report.metrics == Metrics(10.0 * step, 10.0 * step + 1, 7.0, 0.5, {})
+        assert all(type(x) is float for x in report.metrics[:4])
         assert report.rates == rates_at(step)
         assert report.batch == Batch(number)
-        assert report.seconds >= 0
+        assert report.seconds >= 0 and report.waited >= 0
 
 
 def test_metrics_are_read_after_the_next_update_is_dispatched():

@@ -189,6 +189,11 @@ def make_search(
     return search
 
 
+def read_best(found: Hypotheses, row: int, cap: int) -> Translation:
+    """The best hypothesis of a row."""
+    return next(_read(found, row, cap))
+
+
 def _read(found: Hypotheses, row: int, cap: int) -> Iterator[Translation]:
     """The hypotheses of a row that exist, as plain values."""
     for place in range(found.scores.shape[1]):

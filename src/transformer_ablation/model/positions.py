@@ -1,5 +1,7 @@
 """Where a token stands (section 3.5)."""
 
+from typing import Any
+
 import flax.linen as nn
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +29,19 @@ def sinusoidal_table(
     table_LD[:, sines] = np.sin(angles_LE)
     table_LD[:, cosines] = np.cos(angles_LE)
     return table_LD.astype(np.float32)
+
+
+def position_tables(
+    config: ModelConfig, params: Any, length: int
+) -> dict[str, np.ndarray]:
+    """The vectors of the first positions, [L, D] by name; none without positions."""
+    if config.positions == "sinusoidal":
+        table_LD = sinusoidal_table(length, config.d_model, config.sinusoids)
+        return {"sinusoidal": table_LD}
+    if config.positions == "none":
+        return {}
+    names = {"source": "source_positions", "target": "target_positions"}
+    return {use: np.asarray(params[n]["table"][:length]) for use, n in names.items()}
 
 
 class Positions(nn.Module):

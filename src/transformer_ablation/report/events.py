@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.proto.summary_pb2 import Summary
 
 PATTERN = "events.out.tfevents.*"
 
@@ -26,6 +27,20 @@ def shown_scalars(directory: Path) -> set[tuple[str, int]]:
                 shown = {(tag, step) for tag, step in shown if step < event.step}
             shown |= {(value.tag, event.step) for value in event.summary.value}
     return shown
+
+
+def restart(step: int) -> Event:
+    """What tells that values from this step on are made again."""
+    return Event(step=step, session_log=SessionLog(status=SessionLog.START))
+
+
+def image(tag: str, png: bytes) -> Summary:
+    """A picture; its header says how large it is."""
+    width, height = struct.unpack_from(">II", png, 16)
+    shown = Summary.Image(
+        width=width, height=height, colorspace=4, encoded_image_string=png
+    )
+    return Summary(value=[Summary.Value(tag=tag, image=shown)])
 
 
 def read_events(path: Path) -> Iterator[Event]:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformer_ablation.report.json_file import write_text
 
@@ -28,22 +28,38 @@ class MetricsError(ValueError):
     """A metrics file or tag that cannot be used; names file and line, or the tag."""
 
 
+class Session(NamedTuple):
+    """One run, as TensorBoard lists it; ``config`` is a nested mapping."""
+
+    row: str
+    group: str
+    seed: int
+    config: Mapping[str, Mapping[str, Any]]
+
+
 class MetricWriter:
     """Appends scalars to ``metrics.jsonl`` and to a TensorBoard event file.
 
     With ``resume_step`` s, values of later updates are dropped from both: the run is
     about to make them again. Without it the run starts afresh, and so do its values.
+    ``session`` lists the run in TensorBoard's HParams tab and among those of its group.
     """
 
-    def __init__(self, directory: str | Path, resume_step: int | None = None):
+    def __init__(
+        self,
+        directory: str | Path,
+        resume_step: int | None = None,
+        session: Session | None = None,
+    ):
         # tensorboardX takes a while to import; readers of metrics do without it.
         from tensorboardX import SummaryWriter
 
-        from transformer_ablation.report import events
+        from transformer_ablation.report import board, events, hparams
 
         self._path = Path(directory) / METRICS_FILE
         self._path.parent.mkdir(parents=True, exist_ok=True)
         kept = [] if resume_step is None else _keep(self._path, resume_step)
+        board.forget_failure(self._path.parent)
         write_text(self._path, "".join(_line(entry) for entry in kept))
         old = events.event_files(self._path.parent)
         shown = events.shown_scalars(self._path.parent) if kept else set()
@@ -57,12 +73,18 @@ class MetricWriter:
             flush_secs=10,
             max_queue=QUEUE,
         )
+        if old:
+            # TensorBoard drops nothing at the first restart that it is told of.
+            self._board.file_writer.add_event(events.restart(first))
+        self._group = None if session is None else session.group
+        if session is not None:
+            self._board.file_writer.add_summary(hparams.session_start(session))
         self._replay([e for e in kept if (e["tag"], e["step"]) not in shown])
 
     @property
-    def board(self) -> Any:
-        """The run's ``SummaryWriter``, for what is not a scalar."""
-        return self._board
+    def directory(self) -> Path:
+        """The run's folder."""
+        return self._path.parent
 
     def write(self, step: int, values: Mapping[str, Any], seconds: float) -> None:
         """Adds one value a tag; ``seconds`` are those of training so far.
@@ -82,6 +104,23 @@ class MetricWriter:
             self._add(tag, number, int(step))
         self._file.flush()
 
+    def write_text(self, tag: str, text: str, step: int) -> None:
+        """Adds Markdown, to TensorBoard alone."""
+        self._check_board()
+        self._board.add_text(tag, text, step)
+
+    def write_image(self, tag: str, png: bytes, step: int) -> None:
+        """Adds a picture, to TensorBoard alone."""
+        from transformer_ablation.report import events
+
+        self._check_board()
+        self._board.file_writer.add_summary(events.image(tag, png), step)
+
+    def write_histogram(self, tag: str, values: Any, step: int) -> None:
+        """Adds a histogram of an array, to TensorBoard alone."""
+        self._check_board()
+        self._board.add_histogram(tag, values, step)
+
     def flush(self) -> None:
         """Puts the lines on disk; TensorBoard's file follows within seconds."""
         self._file.flush()
@@ -98,9 +137,22 @@ class MetricWriter:
                 self._file.close()
             self._board.close()
 
+    def end(self, status: str) -> None:
+        """Tells the HParams tab how the run ended: ``finished`` or ``diverged``."""
+        from transformer_ablation.report import hparams
+
+        self._check_board()
+        self._board.file_writer.add_summary(hparams.session_end(status))
+        self.flush()
+
     def _add(self, tag: str, value: float, step: int) -> None:
+        from transformer_ablation.report import board_layout
+
         self._check_board()
         self._board.add_scalar(tag, value, step)
+        if self._group is not None and tag in board_layout.OVERLAID:
+            also = board_layout.group_tag(self._group, tag)
+            self._board.add_scalar(also, value, step)
 
     def _check_board(self) -> None:
         """TensorBoard's file is written by a thread, which a full disk ends.

@@ -33,6 +33,8 @@ FREE = (
     "train.checkpoint_every_minutes",
     "train.keep_checkpoints",
     "train.log_every_steps",
+    "train.sample_sentences",
+    "train.attention_images",
     "decode.",
 )
 

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -20,13 +20,18 @@ class Diverged(RuntimeError):
 
 
 class Report(NamedTuple):
-    """What is known of one finished update."""
+    """What is known of one finished update.
+
+    ``waited`` are the seconds for which its batch was waited for. The norms in
+    ``metrics`` are still on the device.
+    """
 
     step: int
     metrics: Metrics
     rates: Rates
     batch: Any
     seconds: float
+    waited: float
 
 
 class Hook(Protocol):
@@ -95,7 +100,7 @@ def train(
     step = int(state.step)
     pending = None
     clock = time.monotonic()
-    for batch in batches:
+    for batch, waited in _waiting(batches):
         if stop is not None and stop.is_set():
             break
         step += 1
@@ -103,7 +108,7 @@ def train(
         state, metrics = update(state, batch, key, rates)
         if pending is not None:
             clock = _finish(*pending, None, hooks, clock)
-        pending = (step, metrics, rates, batch)
+        pending = (step, metrics, rates, batch, waited)
         if any(hook.needs_state(step) for hook in hooks):
             clock = _finish(*pending, state, hooks, clock)
             pending = None
@@ -112,9 +117,18 @@ def train(
     return state
 
 
-def _finish(step, metrics, rates, batch, state, hooks, clock) -> float:
+def _waiting(batches: Iterable[Any]) -> Iterator[tuple[Any, float]]:
+    """Each batch with the seconds that it was waited for."""
+    source, start = iter(batches), time.monotonic()
+    for batch in source:
+        yield batch, time.monotonic() - start
+        start = time.monotonic()
+
+
+def _finish(step, metrics, rates, batch, waited, state, hooks, clock) -> float:
     """Reads the metrics of an update and calls the hooks; returns the time."""
-    metrics = Metrics(*(float(x) for x in jax.device_get(metrics)))
+    numbers = jax.device_get(metrics._replace(norms=None))
+    metrics = jax.tree.map(float, numbers)._replace(norms=metrics.norms)
     # A finite loss can have a gradient that spoils the parameters it made.
     for what, value in (
         ("loss", metrics.loss),
@@ -122,7 +136,8 @@ def _finish(step, metrics, rates, batch, state, hooks, clock) -> float:
     ):
         if not math.isfinite(value):
             raise Diverged(step, what, value)
-    report = Report(step, metrics, rates, batch, time.monotonic() - clock)
+    seconds = time.monotonic() - clock
+    report = Report(step, metrics, rates, batch, seconds, waited)
     for hook in hooks:
         hook.after(report, state)
     return time.monotonic()

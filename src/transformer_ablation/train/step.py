@@ -12,6 +12,7 @@ from transformer_ablation.config import Config
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.train import optimizer as optimizers
 from transformer_ablation.train.loss import LossSums, loss_sums
+from transformer_ablation.train.norms import norm, norms_by_group, square
 from transformer_ablation.train.projection import projected_sums
 from transformer_ablation.train.schedule import learning_rate
 
@@ -47,6 +48,7 @@ class Metrics(NamedTuple):
     nll: Any
     tokens: Any
     gradient_norm: Any
+    norms: Any  # {group: an array that holds a Norms}
 
 
 def purpose_key(seed: int, purpose: int) -> jax.Array:
@@ -91,11 +93,6 @@ def rates_at(config: Config, step: int) -> Rates:
         attention_dropout=regularization.attention_dropout_rate or None,
         activation_dropout=regularization.activation_dropout_rate or None,
     )
-
-
-def _square(x: jax.Array) -> jax.Array:
-    """The sum of squares, as one product: no array of squares is made."""
-    return jnp.vdot(x, x, precision="highest")
 
 
 def make_update(model: Any, config: Config) -> Callable:
@@ -174,11 +171,15 @@ def make_update(model: Any, config: Config) -> Callable:
             params = jax.tree.map(
                 lambda p, d: p - rates.learning_rate * d, state.params, directions
             )
+        squares = jax.tree.map(square, gradients)
         metrics = Metrics(
             loss=total.loss / count,
             nll=total.nll / count,
             tokens=total.tokens,
-            gradient_norm=jnp.sqrt(sum(map(_square, jax.tree.leaves(gradients)))),
+            gradient_norm=norm(squares),
+            norms=norms_by_group(
+                state.params, squares, directions, rates.learning_rate
+            ),
         )
         return TrainState(state.step + 1, params, adam), metrics
 
