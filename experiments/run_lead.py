@@ -7,6 +7,7 @@ from experiments import (
     profiling,
     run_board,
     run_hooks,
+    run_log,
     run_looks,
     run_parts,
     run_record,
@@ -73,6 +74,9 @@ def _train(run, parts, state, stop, checkpoints, progress, meter, writer):
     given = checkpoints, writer, progress, meter, look
     hooks = run_hooks.hooks(config, validate, *given)
     seen = {(e["step"], e["tag"]) for e in last_metrics(run.directory)}
+    last = max((step for step, _ in seen), default=0)
+    if (lacking := run_log.lack(last, start, config.train.log_every_steps)) is not None:
+        progress({"note": lacking})
     missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
     update = profiling.traced(parts.update(), start, run.directory, _note(progress))
     return run_parts.train_on(parts, state, update, hooks, hooks[1], missed, stop)

@@ -15,6 +15,16 @@ from transformer_ablation.train.step import TrainState
 LARGEST_EXPONENT = 700.0
 
 
+def lack(last: int, start: int, every: int) -> str | None:
+    """What to say where values end at ``last``, long before a run's checkpoint."""
+    if last + every >= start:
+        return None
+    return (
+        f"metrics.jsonl ends at update {last:,}, before checkpoint {start:,}: the "
+        "curves of this run lack what is between"
+    )
+
+
 class Log:
     """Scalars and progress; the values of an update are its own, never a window's.
 

@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from experiments import run_hooks
-from experiments.run_log import Log
+from experiments.run_log import Log, lack
 from transformer_ablation.data.batches import Batch
 from transformer_ablation.evaluate.perplexity import Perplexity
 from transformer_ablation.train.loop import Report
@@ -89,3 +89,12 @@ def test_validation_is_given_up_once_it_is_told_to_stop(monkeypatch, tiny_config
     state = types.SimpleNamespace(params=None)
     given = tiny_config, prepared, None, state, stop
     assert run_hooks.validated(*given) is None and scored == [0, 1]
+
+
+def test_metrics_that_end_before_the_checkpoint_are_told():
+    """Logged every 10 updates: after a kill up to 10 are missing, and no more."""
+    assert lack(last=0, start=0, every=10) is None
+    assert lack(last=40, start=50, every=10) is None
+    assert lack(last=50, start=50, every=10) is None
+    told = lack(last=400, start=1500, every=10)
+    assert "ends at update 400, before checkpoint 1,500" in told

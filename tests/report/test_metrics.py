@@ -185,3 +185,6 @@ def test_full_disk_that_ends_tensorboards_thread_is_an_error(tmp_path):
     with pytest.raises(OSError):
         writer.close()
     writer.close()  # has been closed
+    # What tensorboardX has registered for the end of the process does nothing more.
+    writer._board.file_writer.event_writer.close()
+    assert worker.is_alive() is False

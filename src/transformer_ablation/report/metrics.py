@@ -133,9 +133,18 @@ class MetricWriter:
         if not self._file.closed:
             try:
                 self.flush()
+            except OSError:
+                self._abandon_board()
+                raise
             finally:
                 self._file.close()
             self._board.close()
+
+    def _abandon_board(self) -> None:
+        """TensorBoard's writer would try once more, and fail, as the process ends."""
+        writer = getattr(self._board.file_writer, "event_writer", None)
+        if writer is not None:
+            writer.close = lambda: None
 
     def end(self, status: str) -> None:
         """Tells the HParams tab how the run ended: ``finished`` or ``diverged``."""
