@@ -14,6 +14,8 @@ from transformer_ablation.train.checkpoint import Checkpoints
 from transformer_ablation.train.loop import train
 
 UPDATES = 4
+# Norms of groups of parameters follow from what is compared.
+COMPARED = ("loss", "nll", "tokens", "gradient_norm")
 UPDATES_IN_HALF_PRECISION = 1
 
 
@@ -116,7 +118,7 @@ def _compared(left: Any, right: Any, config: Config) -> Compared:
     metrics = max(
         abs(a - b) / max(abs(a), abs(b), 1e-30)
         for mine, theirs in zip(left[1], right[1], strict=True)
-        for a, b in zip(mine, theirs, strict=True)
+        for a, b in ((getattr(mine, n), getattr(theirs, n)) for n in COMPARED)
     )
     gradient = _largest(left[0].optimizer, right[0].optimizer)
     return Compared(len(left[1]), metrics, gradient, *CLOSE[config.model.dtype])
