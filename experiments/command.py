@@ -14,7 +14,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import overrides, preset_flag
+from experiments import overrides, preset_flag, telling
 from experiments.help_text import help_text
 from transformer_ablation.sweep import file, stopping
 from transformer_ablation.sweep.failures import out_of_space
@@ -80,7 +80,7 @@ def run(command: Command, arguments: list[str]) -> int:
         code, message = explain(error, workdir or os.getcwd())
         if message is None:
             raise
-    print(message, file=sys.stderr)
+    telling.complain(message)
     return code
 
 

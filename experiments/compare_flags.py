@@ -81,6 +81,8 @@ def options(values: flags.FlagValues) -> Options:
         if metric not in METRICS:
             allowed = ", ".join(METRICS)
             raise UsageError(f"--test_metrics={metric}: it must be of {allowed}")
+    if "ter" in values.test_metrics and not values.ter:
+        raise UsageError("--test_metrics=ter and --noter: leave one of them out")
     lengths = values.length_buckets
     return Options(
         length_unit=values.length_unit,

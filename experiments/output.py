@@ -7,6 +7,16 @@ from pathlib import Path
 from experiments.command import UsageError
 from transformer_ablation.report.json_file import write_text
 
+# Files of a workdir or of a run that nothing may take the place of.
+OWN = (
+    "sweep.json",
+    "significance.json",
+    "record.json",
+    "config.json",
+    "metrics.jsonl",
+    "vocabulary.model",
+)
+
 
 def output_file(given: str | Path | None, format: str) -> Path | None:
     """The file to write, or None to print; to ask for before the work.
@@ -28,6 +38,10 @@ def output_file(given: str | Path | None, format: str) -> Path | None:
         what = "a folder" if named and path.is_dir() else "no file"
         raise UsageError(
             f"--out={given}: is {what}; name a file, or leave --out away to print"
+        )
+    if path.name in OWN and path.exists():
+        raise UsageError(
+            f"--out={given}: is a file of a sweep, and would be lost; name another"
         )
     above = next(p for p in path.absolute().parents if p.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):

@@ -1,7 +1,10 @@
 """Flags of ``tables``, and the options of a table that they ask for."""
 
+import math
+
 from absl import flags
 
+from experiments.command import UsageError
 from transformer_ablation.report.render import FORMATS
 from transformer_ablation.report.seed_tests import METHODS
 from transformer_ablation.report.sentence_tests import KINDS, SAMPLES, SEED, Settings
@@ -52,12 +55,19 @@ def _define_tests(values: flags.FlagValues) -> None:
 
 
 def options(values: flags.FlagValues) -> Options:
-    """What the flags ask for."""
+    """What the flags ask for.
+
+    Raises:
+      UsageError: for a rate that is no number.
+    """
+    rate = values["sustained_flops"].value
+    if rate is not None and not math.isfinite(rate):
+        raise UsageError(f"--sustained_flops={rate}: must be a number of FLOP/s")
     kinds = TESTS[values["test"].value]
     samples, seed = values["samples"].value, values["test_seed"].value
     return Options(
         metric=BLEUS[values["bleu"].value],
-        rate=values["sustained_flops"].value,
+        rate=rate,
         mixed=values["mixed"].value,
         seed_test=values["seed_test"].value,
         sentences=Settings(kinds, samples, seed) if kinds else None,

@@ -11,7 +11,7 @@ import time
 import pytest
 from rich.console import Console
 
-from experiments import command, status, status_text, tables
+from experiments import command, status, status_text, tables, telling
 from tests.report import written_sweeps as written
 from transformer_ablation.report.record import (
     run_directory,
@@ -301,6 +301,35 @@ def test_status_lists_a_single_run_without_a_sweep(tmp_path, capsys):
     row = status_rows(tmp_path, capsys)["base"]
     assert row["seed"] == 4 and row["state"] == "finished"
     assert row["seconds"] == 150.0  # 20 + 100 + 30
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "runs/base/seed0/record.json"])
+def test_out_takes_the_place_of_no_record(workdir, name, capsys):
+    path = workdir / name
+    before = path.read_bytes()
+    code = command.run(tables.COMMAND, [f"--workdir={workdir}", f"--out={path}"])
+    assert code == 2 and "is a file of a sweep" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_rate_that_is_no_number_is_refused(workdir, capsys):
+    given = [f"--workdir={workdir}", "--sustained_flops=nan", "--format=json"]
+    assert command.run(tables.COMMAND, given) == 2
+    assert "--sustained_flops=nan: must be" in capsys.readouterr().err
+
+
+def test_score_that_is_no_number_is_named(workdir, capsys):
+    path = workdir / "runs/base/seed0/record.json"
+    record = json.loads(path.read_text())
+    record["scores"][0]["value"] = "25.8"
+    path.write_text(json.dumps(record))
+    assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 2
+    assert "scores[0].value must be a number or null" in capsys.readouterr().err
+
+
+def test_messages_move_no_cursor_and_turn_no_line(capsys):
+    telling.complain("row \x1b[2J\u202eesrever:\n  it is\x07 wrong")
+    assert capsys.readouterr().err == "row [2Jesrever:\n  it is wrong\n"
 
 
 @pytest.mark.parametrize("out", ["", "."])

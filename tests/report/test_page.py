@@ -109,3 +109,7 @@ def test_installed_package_has_every_file_of_the_page():
     files = [p.name for p in (root / "src" / Path(*package.split("."))).glob("*.?*s")]
     assert {"page.css", "page.js"} <= set(files)
     assert [f for f in files if not any(fnmatch.fnmatch(f, p) for p in patterns)] == []
+
+
+def test_marks_of_direction_turn_nothing_behind_the_data():
+    assert escape("a\u202eb\u2067c") == "abc"

@@ -72,6 +72,7 @@ def test_nothing_is_tested_without_spread_or_a_second_seed():
     assert (single.p, single.deviation, single.interval) == (None, None, None)
     assert seed_test({0: 1.0}, {1: 0.5}) is None
     assert paired_t([0.1 + 0.2, 0.3, 0.3]) is None  # equal but for rounding
+    assert paired_t([0.0, 0.0]) == 1.0  # no difference at all
     with pytest.raises(ValueError, match="paired-t, sign-flip"):
         seed_test({0: 1.0}, {0: 0.5}, "anova")
 

@@ -223,3 +223,40 @@ def test_seeds_count_where_there_are_two(workdir):
     assert (
         "Power: " in joined and "seeds a row would show a difference of 0.3" in joined
     )
+
+
+def test_equal_translations_are_not_called_different(workdir):
+    """sacreBLEU's own p of them is 1 / (samples + 1): no sample is larger than 0."""
+    references, hypotheses = texts()
+    (row,) = written.paper_rows(("A_h1",))
+    write_run(workdir, row, 0, hypotheses["base"], references)
+    found = found_in(table_of(workdir))["A_h1"]
+    assert {test.p for test in found.sentences[0].values()} == {1.0}
+    assert found.distinguishable is False
+    assert "ns: BLEU not distinguishable" in render(table_of(workdir), "text")
+
+
+@pytest.mark.parametrize(
+    ("kind", "differing", "least"),
+    [("bootstrap", 0, 1), ("bootstrap", 1, 0), ("randomization", 0, 1)]
+    # One sentence, swapped or not: |difference| is the same. Of 2 x 2 ways two are.
+    + [
+        ("randomization", 1, 1),
+        ("randomization", 2, 0.5),
+        ("randomization", 6, 1 / 32),
+    ],
+)
+def test_few_sentences_that_differ_allow_no_small_p(kind, differing, least):
+    base = ["a"] * 20
+    row = ["b"] * differing + base[differing:]
+    assert module.least_p(kind, base, row) == least
+
+
+def test_one_sentence_that_differs_makes_no_difference(workdir):
+    references, hypotheses = texts()
+    (row,) = written.paper_rows(("A_h1",))
+    changed = [references[0], *hypotheses["base"][1:]]
+    assert changed != hypotheses["base"]
+    write_run(workdir, row, 0, changed, references)
+    found = found_in(table_of(workdir))["A_h1"].sentences[0]
+    assert found["randomization"].p == 1.0

@@ -465,7 +465,9 @@ def test_json_is_unrounded_and_complete():
 
 
 def test_numbers_are_rounded_for_people():
-    assert number(-0.004, 2, "+") == "+0.00"  # no minus before a rounded zero
+    # Beside the paper's sign it is told on which side of zero a difference is.
+    assert number(-0.004, 2, "+") == "-0.00" and number(0.0, 2, "+") == "+0.00"
+    assert number(-0.004, 2) == "0.00"
     assert number(None, 2) == ""
     assert millions({"total": 65_126_400}) == "65.1"
     assert millions({"total": 167_976_960}) == "168"

@@ -136,8 +136,10 @@ def agreed(flag: bool) -> bool:
 def lost(error: BaseException) -> bool:
     """Whether an error is one that another process's end causes."""
     words = f"{type(error).__name__}: {error}".lower()
-    runtime = isinstance(error, RuntimeError) and jax.process_count() > 1
-    return runtime and any(word in words for word in _LOST)
+    # What XLA raises; a path that holds one of the words is not meant.
+    of_xla = isinstance(error, RuntimeError) or type(error) is ValueError
+    several = jax.process_count() > 1
+    return several and of_xla and any(word in words for word in _LOST)
 
 
 def leave_at_once(code: int) -> NoReturn:

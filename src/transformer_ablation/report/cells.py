@@ -19,10 +19,10 @@ DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 def number(value: float | None, decimals: int, sign: str = "") -> str:
-    """A rounded number, blank where unknown; no minus before a rounded zero."""
+    """A rounded number, blank where unknown; a difference keeps its sign at zero."""
     if value is None:
         return ""
-    if round(value, decimals) == 0:
+    if round(value, decimals) == 0 and not (sign and value < 0):
         value = 0.0
     return f"{value:{sign}.{decimals}f}"
 

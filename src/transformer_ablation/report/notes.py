@@ -57,7 +57,8 @@ def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
         text = f"A blank cell is equal to base, which has no row: {', '.join(fields)}."
     most = max(len(m.values) for row in rows for m in (row.ppl, row.bleu))
     if most < 2:
-        return text + " One seed a row: a difference may be chance."
+        chance = " One seed a row: a difference may be chance."
+        return text + (chance if most else " No run is finished yet.")
     means = f"Means over finished seeds, at most {most}"
     return f"{text} {means}, ± sample standard deviation (n - 1)."
 

@@ -259,6 +259,8 @@ def _check_record(path: Path, record: Any) -> None:
     _check_config(path, "config", record["config"])
     for i, score in enumerate(record["scores"]):
         _check_keys(path, f"scores[{i}]", score, SCORE_KEYS)
+        if type(score["value"]) not in (int, float, type(None)):
+            raise RecordError(f"{path}: scores[{i}].value must be a number or null")
 
 
 def _check_sweep(path: Path, sweep: Any) -> None:

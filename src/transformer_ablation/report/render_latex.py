@@ -20,18 +20,22 @@ TOP = r"""% \input this file in a paper that loads booktabs, and graphicx to shr
 % a table that is wider than the page; or compile it as it is.
 \expandafter\ifx\csname @classoptionslist\endcsname\relax
   \documentclass{article}
-  \usepackage[T1]{fontenc}
-  \usepackage{lmodern,textcomp,booktabs,graphicx}
+  \ifdefined\directlua\usepackage{fontspec}\else
+  \ifdefined\XeTeXversion\usepackage{fontspec}\else
+  \usepackage[T1]{fontenc}\usepackage{lmodern,textcomp}\fi\fi
+  \usepackage{booktabs,graphicx}
   \usepackage[margin=1cm,landscape]{geometry}
   \begin{document}
   \def\sweeptableend{\end{document}}
+  \def\sweeptabletext#1#2{#2}
 \else
   \def\sweeptableend{}
+  % Rare letters as they are, in the paper's fonts, where the engine knows them all;
+  % else their code points.
+  \ifdefined\directlua\def\sweeptabletext#1#2{#1}\else
+  \ifdefined\XeTeXversion\def\sweeptabletext#1#2{#1}\else
+  \def\sweeptabletext#1#2{#2}\fi\fi
 \fi
-% Letters as they are where the engine has them, else their code points.
-\ifdefined\directlua\def\sweeptabletext#1#2{#1}\else
-\ifdefined\XeTeXversion\def\sweeptabletext#1#2{#1}\else
-\def\sweeptabletext#1#2{#2}\fi\fi
 \begin{table*}
   \centering
   \footnotesize
@@ -74,7 +78,7 @@ ESCAPES = {
     "<": r"\ensuremath{<}",
     ">": r"\ensuremath{>}",
     "|": r"\ensuremath{|}",
-    '"': r"\textquotedbl{}",
+    '"': r"\symbol{34}",  # in any encoding
     "'": r"\textquotesingle{}",
     "`": r"\textasciigrave{}",
     "-": "-{}",  # two of them are no dash

@@ -70,8 +70,11 @@ def seed_test(
 def paired_t(differences: Sequence[float]) -> float | None:
     """Two-sided p of the mean by Student's t with n - 1 degrees of freedom.
 
-    None for fewer than two differences, or equal ones: they have no spread.
+    1 where all are 0; None for fewer than two differences, or others that are equal:
+    they have no spread.
     """
+    if len(differences) > 1 and not any(differences):
+        return 1.0
     if len(differences) < 2 or _equal(differences):
         return None
     from scipy.special import stdtr

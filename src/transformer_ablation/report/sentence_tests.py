@@ -241,7 +241,11 @@ def _cores() -> int:
 def compute(
     kind: str, settings: Settings, base: Text, row: Text, metric: str = "bleu"
 ) -> dict[str, Any]:
-    """One test by sacreBLEU of a metric (``text_metrics``): its p and signature."""
+    """One test by sacreBLEU of a metric (``text_metrics``): its p and signature.
+
+    The p is never below ``least_p``: sacreBLEU counts the samples with a larger
+    difference, so that equal texts, where none is larger, would be called different.
+    """
     from sacrebleu.significance import PairedTest
 
     named = (("base", base), ("row", row))
@@ -256,7 +260,20 @@ def compute(
         )
         signatures, scores = test()
     ((name, found),) = signatures.items()
-    return {"p": scores[name][1].p_value, "signature": str(found)}
+    least = least_p(kind, systems[0][1], systems[1][1])
+    return {"p": max(scores[name][1].p_value, least), "signature": str(found)}
+
+
+def least_p(kind: str, base: Sequence[str], row: Sequence[str]) -> float:
+    """The least that texts which differ in so many sentences can have.
+
+    Equal texts have 1. Of the 2^k ways to swap k sentences that differ, two, none and
+    all, give the difference that was found.
+    """
+    differing = sum(a != b for a, b in zip(base, row, strict=True))
+    if not differing:
+        return 1.0
+    return 2.0 ** (1 - differing) if kind == "randomization" else 0.0
 
 
 @contextlib.contextmanager
@@ -288,7 +305,9 @@ def quiet() -> Iterator[None]:
 def _task_key(kind: str, settings: Settings, base: Text, row: Text, metric: str) -> str:
     """Two texts are tested as well the other way round: both tests are two-sided."""
     pair = sorted((base.digests[0], row.digests[0]))
-    how = (kind, metric, row.signature, settings.samples_of(kind), settings.seed)
+    # "least p" keeps out what was stored before there was one.
+    samples = settings.samples_of(kind)
+    how = ("least p", kind, metric, row.signature, samples, settings.seed)
     return key_of(*how, *pair, row.digests[1])
 
 

@@ -174,9 +174,10 @@ const chart = (() => {
       const width = Math.max(240, Math.floor(holder.clientWidth));
       holder.replaceChildren(draw((last = width)));
     };
-    new ResizeObserver(() => {
+    // Drawn after the observer has done: what changes sizes inside it is an error.
+    new ResizeObserver(() => requestAnimationFrame(() => {
       if (Math.max(240, Math.floor(holder.clientWidth)) !== last) again();
-    }).observe(holder);
+    })).observe(holder);
     again();
     return again;
   };

@@ -18,6 +18,8 @@ IN_SCRIPT = re.compile("[<>&\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 UNSEEN = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     **dict.fromkeys([*range(0x7F, 0xA0), *range(0xD800, 0xE000)], 0xFFFD),
+    # Marks that turn the direction of what follows, past the end of the data.
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),
 }
 STYLES = ("page.css",)
 SCRIPTS = ("page.js",)
