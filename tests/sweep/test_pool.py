@@ -10,15 +10,10 @@ import threading
 
 import pytest
 
-from transformer_ablation.config import replace, to_mapping
+from transformer_ablation.config import to_mapping
 from transformer_ablation.sweep import claims, pool, runs
-from transformer_ablation.sweep.identity import run_identity
 from transformer_ablation.sweep.progress import Reporter
-from transformer_ablation.sweep.rows import BASE, Row, expand
 from transformer_ablation.sweep.worker_thread import WorkerThread
-
-SMALL = Row("small", "C", "small", lambda b: {"model.num_layers": 1})
-WIDE = Row("wide", "C", "wide", lambda b: {"model.d_ff": 24})
 
 
 def read_record(directory):
@@ -47,22 +42,6 @@ class Trainer:
         status = (action(run, stop) if action else None) or "finished"
         write_record(run, status)
         return status
-
-
-@pytest.fixture
-def make(tiny_config, tmp_path):
-    """Runs of base, small and wide for the seeds given, in a workdir."""
-
-    def make(seeds=(0,), changes=None, manifest="m"):
-        base = replace(tiny_config, changes or {})
-        return runs.make_runs(
-            expand(base, [BASE, SMALL, WIDE]),
-            seeds,
-            tmp_path,
-            lambda config: run_identity(config, manifest, 1),
-        )
-
-    return make
 
 
 def launch(todo, run_one, **kwargs):
