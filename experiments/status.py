@@ -7,6 +7,7 @@ from absl import flags
 
 from experiments import command, slurm_status, status_text
 from experiments.output import print_text
+from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.run_status import RunStatus, read_status
 from transformer_ablation.sweep import claims
 
@@ -42,7 +43,8 @@ def body(values: flags.FlagValues) -> None:
 
 def runs(workdir: str) -> list[RunStatus]:
     """Every run of the workdir, with who holds it and where it is in a queue."""
-    return slurm_status.with_queue(workdir, read_status(workdir, holder_of))
+    with damage_named(workdir):
+        return slurm_status.with_queue(workdir, read_status(workdir, holder_of))
 
 
 def holder_of(folder: Path) -> str | None:

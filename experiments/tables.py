@@ -9,6 +9,7 @@ from experiments import command, table_flags
 from experiments.figure_folder import figure_folder
 from experiments.output import output_file, put
 from experiments.telling import tell
+from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.figure_files import write_figures
 from transformer_ablation.report.render import check_format, render
 from transformer_ablation.report.render_html import read_details
@@ -45,9 +46,11 @@ def print_table(
     check_format(format)
     place = output_file(out, format)
     folder = None if figures is None else figure_folder(figures)
-    table = read_table(workdir, options, tell)
-    details = read_details(workdir, table) if format == "html" else None
-    put(render(table, format, details), place, format)
+    with damage_named(workdir):
+        table = read_table(workdir, options, tell)
+        details = read_details(workdir, table) if format == "html" else None
+        text = render(table, format, details)
+    put(text, place, format)
     if folder is not None:
         tell(f"drawing figures in {folder}")
         drawn = write_figures(table, folder, tell)

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from experiments import command, status, status_text, tables, telling
 from tests.report import written_sweeps as written
+from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.record import (
     run_directory,
     update_record,
@@ -325,6 +326,26 @@ def test_score_that_is_no_number_is_named(workdir, capsys):
     path.write_text(json.dumps(record))
     assert command.run(tables.COMMAND, [f"--workdir={workdir}"]) == 2
     assert "scores[0].value must be a number or null" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("found", [tables.COMMAND, status.COMMAND])
+@pytest.mark.parametrize("name", ["sweep.json", "runs/base/seed0/record.json"])
+def test_stored_config_that_lacks_a_field_is_named(workdir, found, name, capsys):
+    """As after a flipped bit in a name: no field of it may be missed in silence."""
+    path = workdir / name
+    text = path.read_text()
+    path.write_text(text.replace('"steps": 100000', '"stepr": 100000'))
+    assert path.read_text() != text
+    code = command.run(found, [f"--workdir={workdir}"])
+    error = capsys.readouterr().err
+    assert code in (0, 2)  # one that is not looked at does no harm
+    if code:
+        assert f"{path}: train.steps: missing" in error or "train.stepr" in error
+
+
+def test_failure_that_no_config_explains_stays_one(workdir):
+    with pytest.raises(KeyError, match="bug"), damage_named(workdir):
+        raise KeyError("bug")
 
 
 def test_messages_move_no_cursor_and_turn_no_line(capsys):
