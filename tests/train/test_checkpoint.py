@@ -319,7 +319,9 @@ def train_until(last, state, update, config, checkpoints):
             return False
 
         def after(self, report, state):
-            losses.append((report.step, *report.metrics))
+            *scalars, norms = report.metrics
+            norms = {name: np.asarray(x).tolist() for name, x in norms.items()}
+            losses.append((report.step, *scalars, norms))
 
     batches = train_batches(config, tokens())
     state = train(

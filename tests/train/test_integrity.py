@@ -148,7 +148,7 @@ def test_checkpoint_of_a_version_without_manifests_counts(opened, config, tmp_pa
     checkpoints = opened()
     assert checkpoints.steps() == [7]
     assert same_bits(checkpoints.restore(state_at(0, config)), state_at(7, config))
-    largest(tmp_path / "run/7").write_bytes(b"")
+    largest(tmp_path / "run/7/state").write_bytes(b"")
     with pytest.raises(DamagedError, match="run/7: cannot be read"):
         opened().restore(state_at(0, config))
 
