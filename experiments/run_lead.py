@@ -65,7 +65,7 @@ def _train_and_score(
 
 def _train(run, parts, state, stop, checkpoints, progress, meter, writer):
     """The updates that are left; hooks log, evaluate and save."""
-    config, start = run.config, int(state.step)
+    config, start, note = run.config, int(state.step), _note(progress)
 
     def validate(state: Any) -> Any:
         return run_hooks.validated(config, parts.prepared, parts.scorer, state, stop)
@@ -76,9 +76,9 @@ def _train(run, parts, state, stop, checkpoints, progress, meter, writer):
     seen = {(e["step"], e["tag"]) for e in last_metrics(run.directory)}
     last = max((step for step, _ in seen), default=0)
     if (lacking := run_log.lack(last, start, config.train.log_every_steps)) is not None:
-        progress({"note": lacking})
+        note(lacking)
     missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
-    update = profiling.traced(parts.update(), start, run.directory, _note(progress))
+    update = profiling.traced(parts.update(), start, run.directory, note)
     return run_parts.train_on(parts, state, update, hooks, hooks[1], missed, stop)
 
 

@@ -50,7 +50,7 @@ def runs(workdir: str) -> list[RunStatus]:
 def holder_of(folder: Path) -> str | None:
     """The process that holds a run, unless it is known to have ended."""
     holder = claims.current(folder)
-    if holder is None or holder.released or holder.gone:
+    if holder is None or holder.over:
         return None
     return str(holder)
 

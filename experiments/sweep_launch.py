@@ -12,8 +12,8 @@ from transformer_ablation.sweep import pool, runs, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.progress import Reporter
-from transformer_ablation.sweep.protocols import StartWorker
-from transformer_ablation.sweep.worker_process import Hear, WorkerProcess
+from transformer_ablation.sweep.protocols import Hear, StartWorker
+from transformer_ablation.sweep.worker_process import WorkerProcess
 
 WORKER = (sys.executable, "-m", "experiments.sweep_worker")
 

@@ -102,4 +102,4 @@ def _anything_claimed(workdir: Path) -> bool:
     if any(workdir.glob("slurm/*/job_id")):
         return True  # its tasks take their configs from sweep.json
     holders = map(claims.current, workdir.glob("runs/*/seed*"))
-    return any(h and not h.released and not h.gone for h in holders)
+    return any(holder and not holder.over for holder in holders)

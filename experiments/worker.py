@@ -54,7 +54,7 @@ def body(options: flags.FlagValues) -> int:
 def _record_end(run: runs.Run, code: int) -> int:
     """A killed process cannot write its own record."""
     holder = claims.current(run.directory)
-    if holder is not None and not (holder.released or holder.gone):
+    if holder is not None and not holder.over:
         return 0  # another has taken it over
     claim = claims.acquire(run.directory, holder.number if holder else 0)
     if claim is None:

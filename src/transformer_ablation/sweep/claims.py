@@ -56,6 +56,11 @@ class Holder:
         same = machine is not None and self.facts.get("machine") == machine
         return same and is_gone(self.facts)
 
+    @property
+    def over(self) -> bool:
+        """Whether it is known to be dead, without watching it."""
+        return self.released or self.gone
+
     def __str__(self) -> str:
         host, pid = self.facts.get("host"), self.facts.get("pid")
         return f"process {pid} on {host}" if pid else "an unknown process"
@@ -94,7 +99,7 @@ class Watch:
 
     def is_dead(self, folder: Path, holder: Holder) -> bool:
         """Whether the run may be claimed; call it every few seconds."""
-        if holder.released or holder.gone:
+        if holder.over:
             return True
         now = self._now()
         content, looked, silent = self._seen.get(folder, (None, now, 0.0))

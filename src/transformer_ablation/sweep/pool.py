@@ -62,8 +62,8 @@ def launch(
             pool.work()
         finally:
             pool.close()
-    if pool.full is not None:
-        raise pool.full
+    if pool.fatal is not None:
+        raise pool.fatal
     preempted = "preempted" in pool.states.values()  # as by another of its processes
     return Outcome(pool.states, pool.reasons, pool.stops > 0 or preempted)
 
@@ -110,7 +110,7 @@ class _Pool:
         self.retried: set[str] = set()
         self.watch, self.told = claims.Watch(), False
         self.stop, self.stops, self.heeded = stop, 0, 0
-        self.full: OSError | SweepError | None = None
+        self.fatal: OSError | SweepError | None = None
         reporter.start(self.pending, len(done))
 
     def interrupt(self, number: int) -> None:
@@ -263,7 +263,7 @@ class _Pool:
                 self.reporter.run_put_back(run, "taken over by another launcher")
                 self._retire(slot)
         elif "away" in message:
-            self.full = SweepError(
+            self.fatal = SweepError(
                 f"{message['away']}: the folder has gone, or its disk has; bring it "
                 "back and run the same command again"
             )
@@ -271,7 +271,7 @@ class _Pool:
             self.stop.because("a folder has gone")
         elif "full" in message:
             text = os.strerror(errno.ENOSPC)
-            self.full = OSError(errno.ENOSPC, text, message["full"])
+            self.fatal = OSError(errno.ENOSPC, text, message["full"])
             self.reporter.run_put_back(run, "disk full")
             self.stop.because("disk full")
         elif message.get("already"):

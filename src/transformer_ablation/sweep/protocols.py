@@ -28,5 +28,6 @@ class Worker(Protocol):
     def kill(self) -> None: ...
 
 
+# Given a worker's replies, and at last its exit code (negative: the signal).
 Hear = Callable[[Any, Mapping[str, Any] | int], None]
 StartWorker = Callable[[Share, Hear], Worker]

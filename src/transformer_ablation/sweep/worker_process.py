@@ -6,17 +6,15 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformer_ablation.sweep.devices import Share
+from transformer_ablation.sweep.protocols import Hear
 from transformer_ablation.sweep.stopping import SIGNALS
 
 # A worker that has nothing to do ends within a second or two.
 PATIENCE_SECONDS = 60.0
-
-# Hears replies, and at last the exit code (negative: the signal).
-Hear = Callable[["WorkerProcess", Mapping[str, Any] | int], None]
 
 
 class WorkerProcess:

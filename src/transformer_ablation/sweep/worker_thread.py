@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from transformer_ablation.sweep import worker
+from transformer_ablation.sweep.protocols import Hear
 from transformer_ablation.sweep.runs import ReadRecord
-
-# Hears replies, and at last the exit code (negative: the signal).
-Hear = Callable[["WorkerThread", Mapping[str, Any] | int], None]
 
 
 class WorkerThread:
