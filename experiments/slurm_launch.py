@@ -39,9 +39,8 @@ def launch(
         slurm_queue.check()  # before anything is prepared
 
     def send(todo: list[Run]) -> Outcome:
-        with claims.alone(
-            workdir / sweep_runs.CLAIMS, tell
-        ):  # nothing is submitted twice
+        # Nothing is submitted twice.
+        with claims.alone(workdir / sweep_runs.CLAIMS, tell):
             return _submit(workdir, cache, todo, asked, options.dry_run)
 
     todo, _ = sweep_runs.complete(workdir, sweep_file, request, cache, send)
@@ -61,7 +60,7 @@ def _submit(
     queued = [name for name, place in places.items() if place.queued]
     left = [r for r in todo if r.name not in ended and path_of(r) not in queued]
     left.sort(key=cost, reverse=True)
-    most = slurm_queue.largest_array()
+    most = slurm_queue.largest_array() if left else 1
     for start in range(0, len(left), most):
         _send(workdir, cache, left[start : start + most], asked, dry_run)
     busy = len(todo) - len(ended) - len(left)
