@@ -42,6 +42,13 @@ def get_config() -> ml_collections.ConfigDict:
     # input of each layer, "cheap" all but what linear maps put out as well. Less
     # memory, more time, the same gradients.
     config.model.rematerialize = "none"
+    # Of the other architectures, docs/models.md. Where one of them is chosen, what it
+    # does not read of the fields above has to be as of_architecture in config.py says.
+    config.model.recurrent_cell = "lstm"
+    config.model.recurrent_attention = "none"  # "additive": Bahdanau et al. 2015
+    config.model.reverse_source = False  # True: Sutskever et al. 2014; no attention
+    config.model.kernel_width = 3
+    config.model.kernel_dilation = "none"  # "doubling": ByteNet's 1, 2, 4, 8, 16
     config.model.dtype = "float32"
 
     config.regularization = ml_collections.ConfigDict()

@@ -4,11 +4,12 @@ from transformer_ablation import parallel
 from transformer_ablation.config import Config, ConfigError
 from transformer_ablation.data import batches
 from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.model.transformer import Transformer
+from transformer_ablation.model.architectures import new_model
+from transformer_ablation.model.encoder_decoder import EncoderDecoder
 from transformer_ablation.vocabulary import BOS, EOS, PAD
 
 
-def build_model(config: Config, vocabulary_size: int) -> Transformer:
+def build_model(config: Config, vocabulary_size: int) -> EncoderDecoder:
     """The network of a config.
 
     Raises:
@@ -20,9 +21,7 @@ def build_model(config: Config, vocabulary_size: int) -> Transformer:
             "model.attention_implementation: 'cudnn' needs an NVIDIA GPU, and JAX has "
             f"a {platform} here; make it 'own' or 'xla'"
         )
-    return Transformer(
-        config.model, vocabulary_size, pad_id=PAD, bos_id=BOS, eos_id=EOS
-    )
+    return new_model(config.model, vocabulary_size, pad_id=PAD, bos_id=BOS, eos_id=EOS)
 
 
 def train_batches(config: Config, prepared: Prepared) -> batches.TrainBatches:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import ml_collections
 import pytest
@@ -69,6 +70,24 @@ FIELD_CASES = {
         ["own", "xla"],  # of cudnn see CONTRADICTIONS
     ),
     "model.rematerialize": words("none, cheap, layers", "layer", True),
+    # Of the other architectures: see CONTRADICTIONS and the tests below it.
+    "model.recurrent_cell": (
+        "one of lstm, gru",
+        ["LSTM", "rnn", "", 1, None],
+        ["lstm"],
+    ),
+    "model.recurrent_attention": (
+        "one of none, additive",
+        ["dot", "", True, None],
+        ["none"],
+    ),
+    "model.reverse_source": (*SWITCH[:2], [False]),
+    "model.kernel_width": (*WHOLE[:2], [3]),
+    "model.kernel_dilation": (
+        "one of none, doubling",
+        ["double", 2, None],
+        ["none"],
+    ),
     "model.dtype": words("float32, bfloat16, float16", "float64"),
     "regularization.dropout_rate": SHARE,
     "regularization.attention_dropout_rate": SHARE,
@@ -318,15 +337,59 @@ def test_error_of_one_sentence_is_one_problem():
 # Fields that contradict each other.
 
 FILES = {"data__corpus": "parallel_files", "data__directory": "text"}
+RECURRENT, CONVOLUTIONAL = (
+    {p.replace(".", "__"): v for p, v in config_lib.of_architecture(name).items()}
+    for name in ("recurrent", "convolutional")
+)
 CONTRADICTIONS = {
-    "recurrent": (
-        {"model__architecture": "recurrent"},
-        "model.architecture: 'recurrent' is not available yet; only 'transformer' is",
+    "cell_of_a_transformer": (
+        {"model__recurrent_cell": "gru", "model__kernel_width": 5},
+        "model.architecture: 'transformer' does not read model.recurrent_cell = 'gru', "
+        "model.kernel_width = 5; set --config.model.recurrent_cell=lstm "
+        "--config.model.kernel_width=3 (a row: of_architecture of config.py), or "
+        "choose another",
     ),
-    "convolutional": (
-        {"model__architecture": "convolutional"},
-        "model.architecture: 'convolutional' is not available yet; "
-        "only 'transformer' is",
+    "heads_of_cells": (
+        {**RECURRENT, "model__num_heads": 4},
+        "model.architecture: 'recurrent' does not read model.num_heads = 4; set "
+        "--config.model.num_heads=1 (a row: of_architecture of config.py), or choose "
+        "another",
+    ),
+    "positions_of_cells": (
+        {**RECURRENT, "model__positions": "learned"},
+        "model.architecture: 'recurrent' does not read model.positions = 'learned'; "
+        "set --config.model.positions=none (a row: of_architecture of config.py), or "
+        "choose another",
+    ),
+    "reversed_and_both_ways": (
+        {
+            **RECURRENT,
+            "model__recurrent_attention": "additive",
+            "model__reverse_source": True,
+        },
+        "model.reverse_source: True, but with model.recurrent_attention = 'additive' "
+        "the source is read both ways; make it False",
+    ),
+    "odd_halves": (
+        {
+            **RECURRENT,
+            "model__recurrent_attention": "additive",
+            "model__d_model": 511,
+        },
+        "model.d_model: 511 is odd, but with model.recurrent_attention = 'additive' "
+        "each of two directions has half of it; make it even",
+    ),
+    "window_of_convolutions": (
+        {**CONVOLUTIONAL, "model__attention_window": 3, "model__norm": "pre"},
+        "model.architecture: 'convolutional' does not read model.norm = 'pre', "
+        "model.attention_window = 3; set --config.model.norm=post "
+        "--config.model.attention_window=None (a row: of_architecture of config.py), "
+        "or choose another",
+    ),
+    "additive_convolutions": (
+        {**CONVOLUTIONAL, "model__compatibility": "additive"},
+        "model.compatibility: 'additive', but a convolutional decoder attends by "
+        "products; make it scaled_dot or dot",
     ),
     "odd_sinusoids": (
         {"model__d_model": 511},
@@ -480,6 +543,16 @@ def test_contradiction_is_refused_with_both_fields(base_mapping, name):
         {"data__packed_length": 256, "data__length_buckets": 1},
         {"optimizer__accumulation_steps": 100, "data__tokens_per_batch": 25600},
         {"decode__average_checkpoints": 5},
+        {**RECURRENT, "model__recurrent_cell": "gru", "model__d_model": 511},
+        {**RECURRENT, "model__reverse_source": True},
+        {**RECURRENT, "model__recurrent_attention": "additive"},
+        {**CONVOLUTIONAL, "model__positions": "none", "model__kernel_width": 1},
+        {
+            **CONVOLUTIONAL,
+            "model__compatibility": "dot",
+            "model__kernel_dilation": "doubling",
+            "regularization__attention_dropout_rate": 0.1,
+        },
     ],
 )
 def test_neighbour_of_a_contradiction_is_taken(base_mapping, changes):
@@ -554,6 +627,30 @@ def test_field_unknown_to_a_config_dict_is_refused():
     assert faults(given) == [expected]
 
 
+def test_bare_architecture_is_refused_with_all_that_it_takes(base_mapping):
+    """The flags can be copied; what they leave is an architecture of its own."""
+    (line,) = faults(put(base_mapping, "model.architecture", "recurrent"))
+    given = dict(re.findall(r"--config\.(\S+)=(\S+)", line))
+    assert given == {
+        "model.d_ff": "1",
+        "model.num_heads": "1",
+        "model.d_k": "1",
+        "model.d_v": "1",
+        "model.positions": "none",
+    }
+    for path, value in given.items():
+        put(base_mapping, path, int(value) if value == "1" else value)
+    assert config_lib.from_mapping(base_mapping).model.architecture == "recurrent"
+
+
+def test_every_config_can_be_made_of_any_architecture_and_back(base_config):
+    for name in ("recurrent", "convolutional"):
+        other = config_lib.replace(base_config, config_lib.of_architecture(name))
+        back = config_lib.replace(other, config_lib.of_architecture("transformer"))
+        lost = config_lib.differences(back, base_config)
+        assert set(lost) <= set(config_lib.UNREAD[name])
+
+
 def test_config_survives_json(base_mapping):
     for path, value in {"model.attention_window": 3, "optimizer.clip_norm": 1}.items():
         put(base_mapping, path, value)
@@ -621,6 +718,12 @@ def test_base_is_the_papers_base_model(base_config):
         "model.projection_biases": False,
         "model.attention_implementation": "own",
         "model.rematerialize": "none",
+        # What a Transformer does not read.
+        "model.recurrent_cell": "lstm",
+        "model.recurrent_attention": "none",
+        "model.reverse_source": False,
+        "model.kernel_width": 3,
+        "model.kernel_dilation": "none",
         # Section 5.4 drops residual and embedding sums only.
         "regularization.attention_dropout_rate": 0.0,
         "regularization.activation_dropout_rate": 0.0,

@@ -96,7 +96,10 @@ def text(optional: bool = False) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """The network (section 3 of the paper). ``d_k`` and ``d_v`` are per head."""
+    """The network (section 3 of the paper). ``d_k`` and ``d_v`` are per head.
+
+    A field that the architecture does not read stands at its value in ``UNREAD``.
+    """
 
     architecture: str = choice("transformer", "recurrent", "convolutional")
     num_layers: int = integer(1)
@@ -119,6 +122,11 @@ class ModelConfig:
     projection_biases: bool = flag()
     attention_implementation: str = choice("own", "xla", "cudnn")
     rematerialize: str = choice("none", "cheap", "layers")
+    recurrent_cell: str = choice("lstm", "gru")
+    recurrent_attention: str = choice("none", "additive")
+    reverse_source: bool = flag()
+    kernel_width: int = integer(1)
+    kernel_dilation: str = choice("none", "doubling")
     dtype: str = choice("float32", "bfloat16", "float16")
 
 
@@ -235,6 +243,47 @@ FIELDS: dict[str, dataclasses.Field] = {
     for name, section in SECTIONS.items()
     for f in dataclasses.fields(section)
 }
+
+_OF_TRANSFORMERS = {
+    "model.d_ff": 1,
+    "model.num_heads": 1,
+    "model.d_k": 1,
+    "model.d_v": 1,
+    "model.norm": "post",
+    "model.attention_window": None,
+    "model.projection_biases": False,
+    "model.attention_implementation": "own",
+    "model.rematerialize": "none",
+    "regularization.activation_dropout_rate": 0.0,
+}
+_OF_RECURRENT = {
+    "model.recurrent_cell": "lstm",
+    "model.recurrent_attention": "none",
+    "model.reverse_source": False,
+}
+_OF_CONVOLUTIONAL = {"model.kernel_width": 3, "model.kernel_dilation": "none"}
+# Fields that an architecture does not read, and the only value they may then have: so
+# two configs of one model are equal, and no field is varied that changes nothing.
+UNREAD: dict[str, dict[str, Any]] = {
+    "transformer": {**_OF_RECURRENT, **_OF_CONVOLUTIONAL},
+    "recurrent": {
+        **_OF_TRANSFORMERS,
+        "model.positions": "none",
+        "model.compatibility": "scaled_dot",
+        "regularization.attention_dropout_rate": 0.0,
+        **_OF_CONVOLUTIONAL,
+    },
+    "convolutional": {**_OF_TRANSFORMERS, **_OF_RECURRENT},
+}
+
+
+def of_architecture(name: str) -> dict[str, Any]:
+    """``{"section.field": value}`` that makes any config one of an architecture.
+
+    What the architecture reads stays as it is. For a row, or for ``replace``.
+    """
+    return {"model.architecture": name, **UNREAD[name]}
+
 
 # Languages and splits of each corpus; a user's own files have any.
 LANGUAGES = {
@@ -361,12 +410,7 @@ def contradictions(config: Config) -> list[str]:
 
 def _model_contradictions(config: Config) -> list[str]:
     model, data = config.model, config.data
-    problems = []
-    if model.architecture != "transformer":
-        problems.append(
-            f"model.architecture: {model.architecture!r} is not available yet; "
-            "only 'transformer' is"
-        )
+    problems = _architecture_contradictions(config)
     if model.positions == "sinusoidal" and model.d_model % 2:
         problems.append(
             f"model.d_model: {model.d_model} is odd, but sinusoidal positions pair a "
@@ -385,6 +429,37 @@ def _model_contradictions(config: Config) -> list[str]:
             f"sentence; it must be at least {data.max_train_length + 1}"
         )
     return problems + _attention_contradictions(config)
+
+
+def _architecture_contradictions(config: Config) -> list[str]:
+    """What the architecture has no use for, or cannot be."""
+    model, problems = config.model, []
+    unread = UNREAD[model.architecture].items()
+    wrong = [(path, value) for path, value in unread if get(config, path) != value]
+    if wrong:
+        told = ", ".join(f"{path} = {get(config, path)!r}" for path, _ in wrong)
+        flags = " ".join(f"--config.{path}={value}" for path, value in wrong)
+        problems.append(
+            f"model.architecture: {model.architecture!r} does not read {told}; set "
+            f"{flags} (a row: of_architecture of config.py), or choose another"
+        )
+    if model.recurrent_attention != "none" and model.reverse_source:
+        problems.append(
+            "model.reverse_source: True, but with model.recurrent_attention = "
+            f"{model.recurrent_attention!r} the source is read both ways; make it False"
+        )
+    if model.recurrent_attention != "none" and model.d_model % 2:
+        problems.append(
+            f"model.d_model: {model.d_model} is odd, but with model.recurrent_attention"
+            f" = {model.recurrent_attention!r} each of two directions has half of it; "
+            "make it even"
+        )
+    if model.architecture == "convolutional" and model.compatibility == "additive":
+        problems.append(
+            "model.compatibility: 'additive', but a convolutional decoder attends by "
+            "products; make it scaled_dot or dot"
+        )
+    return problems
 
 
 def _attention_contradictions(config: Config) -> list[str]:

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.transformer import Transformer
+from transformer_ablation.model.architectures import new_model
+from transformer_ablation.model.encoder_decoder import EncoderDecoder
 
 # No id is the vocabulary's own: a hard-coded one is noticed.
 PAD, BOS, EOS, VOCABULARY = 4, 1, 2, 23
@@ -38,6 +39,11 @@ SMALL = ModelConfig(
     projection_biases=False,
     attention_implementation="own",
     rematerialize="none",
+    recurrent_cell="lstm",
+    recurrent_attention="none",
+    reverse_source=False,
+    kernel_width=3,
+    kernel_dilation="none",
     dtype="float32",
 )
 
@@ -51,13 +57,13 @@ class Kept:
     hidden: float = 1.0  # activations of the feed-forward network
 
 
-def small_module(**fields) -> Transformer:
+def small_module(**fields) -> EncoderDecoder:
     """A linen model with some fields of ``SMALL`` changed."""
     model = dataclasses.replace(SMALL, **fields)
-    return Transformer(model, VOCABULARY, pad_id=PAD, bos_id=BOS, eos_id=EOS)
+    return new_model(model, VOCABULARY, pad_id=PAD, bos_id=BOS, eos_id=EOS)
 
 
-def parameter_shapes(module: Transformer):
+def parameter_shapes(module: EncoderDecoder):
     """The tree of parameter shapes and types, without compiling anything."""
     tokens_11 = jnp.ones((1, 1), jnp.int32)
     return jax.eval_shape(module.init, jax.random.key(0), tokens_11, tokens_11)[
@@ -65,16 +71,16 @@ def parameter_shapes(module: Transformer):
     ]
 
 
-def random_parameters(module: Transformer, seed: int = 0):
+def random_parameters(module: EncoderDecoder, seed: int = 0):
     """Parameters of which none is zero or one, biases and gains included."""
     generator = np.random.default_rng(seed)
 
     def draw(path, leaf):
         name, noise = path[-1].key, generator.standard_normal(leaf.shape)
-        if name in ("scale", "bias"):
+        if name in ("scale", "bias", "hidden_bias"):
             value = (name == "scale") + 0.3 * noise
         else:  # kernels [..., in, out], tables [..., D], vectors [..., K]
-            fan_in = leaf.shape[-2 if name == "kernel" else -1]
+            fan_in = leaf.shape[-2 if name.endswith("kernel") else -1]
             value = noise * fan_in**-0.5
         return value.astype(np.float32)
 

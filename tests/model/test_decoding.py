@@ -16,7 +16,7 @@ from tests.model.numpy_transformer import (
     random_sentences,
     small_module,
 )
-from transformer_ablation.model import transformer
+from transformer_ablation.model import widths
 from transformer_ablation.model.transformer import follow, make_room
 
 # Both position kinds, both norms and both depths in every combination; windows,
@@ -198,14 +198,14 @@ def test_first_step_of_one_candidate_is_that_of_all(case):
 )
 def test_widths_end_in_the_whole_width(width, expected):
     """16, 24, 40, 64: half as large again, in eights; a quarter less than the whole."""
-    assert transformer._widths(width) == expected
+    assert widths.widths(width) == expected
 
 
 @pytest.mark.parametrize("longest", [1, 3, 4, 5, 7, 11, 12])
 def test_memory_is_the_same_in_any_width(monkeypatch, longest):
     """Widths of 4, 8 and 12; one row is empty, as of a batch that is not full."""
-    monkeypatch.setattr(transformer, "_NARROWEST", 4)
-    assert transformer._widths(12) == (4, 8, 12)
+    monkeypatch.setattr(widths, "NARROWEST", 4)
+    assert widths.widths(12) == (4, 8, 12)
     module = small_module(num_layers=2)
     params = random_parameters(module, seed=7)
     source = random_sentences((3, 12), (longest, 0, min(2, longest)), seed=5)

@@ -83,6 +83,7 @@ def beam_search(
     cap_B: jax.Array,
     settings: BeamSettings,
     grow: GrowFunction | None = None,
+    sizes: tuple[int, ...] | None = None,
 ) -> Hypotheses:
     """Searches all sentences of a batch together.
 
@@ -96,8 +97,10 @@ def beam_search(
         once and returns nothing.
       grow: (cache, positions) -> the cache with room for so many positions. Given
         it, steps cost less and more is compiled: the first step has one candidate a
-        sentence, and ``cache``, which has room for ``rooms(settings.max_length)[0]``,
-        is made larger as sentences need it, so no step reads much that is empty.
+        sentence, and ``cache``, which has room for ``sizes[0]``, is made larger as
+        sentences need it, so no step reads much that is empty.
+      sizes: the positions that ``grow`` makes room for, one after the other, up to
+        ``settings.max_length``; ``rooms`` of it by default.
     """
 
     def body(state: _State) -> _State:
@@ -126,7 +129,7 @@ def beam_search(
         done = search(state, (settings.max_length,))
     else:
         state = _start(cache, cap_B, settings, 1)
-        done = search(body(state), rooms(settings.max_length))
+        done = search(body(state), sizes or rooms(settings.max_length))
     return Hypotheses(*(x[:, : settings.n_best] for x in done))
 
 

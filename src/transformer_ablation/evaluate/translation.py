@@ -16,7 +16,6 @@ from transformer_ablation.decode.beam import (
     rooms,
 )
 from transformer_ablation.evaluate.perplexity import batches, longest_input
-from transformer_ablation.model.transformer import follow, make_room
 from transformer_ablation.vocabulary import EOS
 
 # So many batches are worth a search that takes longer to compile than to run once.
@@ -161,7 +160,8 @@ def make_search(
     ``fitted`` search does little work on padding and empty caches, and takes two or
     three times as long to compile.
     """
-    room = rooms(settings.max_length)[0] if fitted else settings.max_length
+    length = settings.max_length
+    sizes = rooms(length) if fitted and model.grows else (length,)
 
     def search(params: Any, batch: Any) -> Hypotheses:
         source_BS, cap_B = batch
@@ -170,7 +170,7 @@ def make_search(
             variables,
             source_BS,
             settings.beam_size,
-            room,
+            sizes[0],
             fitted,
             method="start_cache",
         )
@@ -183,8 +183,8 @@ def make_search(
                 logits_BCV = logits_BCV + added_11V
             return logits_BCV, cache
 
-        grow = make_room if fitted else None
-        return beam_search(step, cache, follow, cap_B, settings, grow)
+        grow = model.make_room if fitted else None
+        return beam_search(step, cache, model.follow, cap_B, settings, grow, sizes)
 
     return search
 

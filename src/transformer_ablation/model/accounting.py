@@ -7,6 +7,7 @@ counts are tested to equal the shapes of the initialised model, row by row.
 import dataclasses
 
 from transformer_ablation.config import Config, ModelConfig
+from transformer_ablation.model import convolutional_costs, recurrent_costs
 
 # Embedding rows: those of the text (section 5.1), and those of the authors' first
 # code (tensor2tensor 3d9c62f2: vocabulary of 40,960, and 32 target spaces).
@@ -36,29 +37,44 @@ def feed_forward_parameters(model: ModelConfig) -> int:
 def parameter_counts(model: ModelConfig, vocabulary_size: int) -> dict[str, int]:
     """Trained numbers by group, and their ``total``."""
     matrices = {"all": 1, "decoder": 2, "none": 3}[model.tied_embeddings]
-    layers = model.num_layers
-    # Two layer norms an encoder layer, three a decoder layer, and with the
-    # norm in front one more at the end of each stack.
-    norms = 5 * layers + (2 if model.norm == "pre" else 0)
     learned = 2 * model.max_length if model.positions == "learned" else 0
     counts = {
         "embedding": matrices * vocabulary_size * model.d_model,
         "positions": learned * model.d_model,
-        "attention": 3 * layers * attention_parameters(model),
-        "feed_forward": 2 * layers * feed_forward_parameters(model),
-        "layer_norm": norms * 2 * model.d_model,
+        **_LAYERS[model.architecture](model),
     }
     return {**counts, "total": sum(counts.values())}
 
 
+def _transformer_parameters(model: ModelConfig) -> dict[str, int]:
+    layers = model.num_layers
+    # Two layer norms an encoder layer, three a decoder layer, and with the
+    # norm in front one more at the end of each stack.
+    norms = 5 * layers + (2 if model.norm == "pre" else 0)
+    return {
+        "attention": 3 * layers * attention_parameters(model),
+        "feed_forward": 2 * layers * feed_forward_parameters(model),
+        "layer_norm": norms * 2 * model.d_model,
+    }
+
+
+_LAYERS = {
+    "transformer": _transformer_parameters,
+    "recurrent": recurrent_costs.parameter_counts,
+    "convolutional": convolutional_costs.parameter_counts,
+}
+
+
 def paper_counts(model: ModelConfig) -> dict[str, int]:
-    """Trained numbers in all as the paper may have counted them.
+    """Trained numbers in all as the paper may have counted them; none of other models.
 
     ``first_code`` has the first code's embedding rows and its biases in the
     projections: rounded to millions it is every count that Table 3 prints but
     big's 213, which nothing known explains. ``text`` has the 37,000 rows of the
     text, with the same biases, and rounds to none of the printed counts.
     """
+    if model.architecture != "transformer":
+        return {}
     model = dataclasses.replace(model, projection_biases=True)
     return {
         "first_code": parameter_counts(model, ROWS_OF_THE_FIRST_CODE)["total"],
@@ -79,6 +95,14 @@ def forward_flops(
     ``*_tokens`` are real tokens in all; ``*_length`` is their mean sentence
     length, which only the attention scores and sums depend on.
     """
+    logits = 2 * target_tokens * model.d_model * vocabulary_size
+    if model.architecture != "transformer":
+        layers = {
+            "recurrent": recurrent_costs.forward_flops,
+            "convolutional": convolutional_costs.forward_flops,
+        }[model.architecture]
+        pairs = target_tokens * source_length
+        return layers(model, source_tokens, target_tokens, pairs) + logits
     heads, d = model.num_heads, model.d_model
     query_output = 2 * d * heads * (model.d_k + model.d_v)
     key_value = query_output
@@ -90,7 +114,6 @@ def forward_flops(
         target_length + source_length
     )
     scores = 2 * pairs * heads * (model.d_k + model.d_v)
-    logits = 2 * target_tokens * d * vocabulary_size
     return model.num_layers * (encoder + decoder + cross + scores) + logits
 
 

@@ -32,14 +32,15 @@ def _backward(kept: tuple[Any, Any], gradient: Any) -> tuple[Any, Any]:
     x_NI = x.reshape(-1, x.shape[-1])
     gradient_NO = gradient.reshape(-1, gradient.shape[-1])
     if x_NI.shape[1] <= gradient_NO.shape[1]:
-        kernel_gradient_IO = _product_as(kernel_IO.dtype, x_NI.T, gradient_NO)
+        kernel_gradient_IO = product_as(kernel_IO.dtype, x_NI.T, gradient_NO)
     else:
-        kernel_gradient_IO = _product_as(kernel_IO.dtype, gradient_NO.T, x_NI).T
+        kernel_gradient_IO = product_as(kernel_IO.dtype, gradient_NO.T, x_NI).T
     x_gradient_NI = gradient_NO @ kernel_IO.astype(x.dtype).T
     return x_gradient_NI.reshape(x.shape), kernel_gradient_IO
 
 
-def _product_as(dtype: Any, a: Any, b: Any) -> Any:
+def product_as(dtype: Any, a: Any, b: Any) -> Any:
+    """The product of two matrices, summed and given in a type."""
     return jnp.matmul(a, b, preferred_element_type=dtype)
 
 

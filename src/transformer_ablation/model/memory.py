@@ -5,6 +5,7 @@ XLA allots a CPU 72% to 96% of the estimate.
 """
 
 from transformer_ablation.config import Config, ModelConfig
+from transformer_ablation.model import convolutional_costs, recurrent_costs
 from transformer_ablation.model.accounting import ASSUMED_LENGTH, parameter_counts
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -24,15 +25,15 @@ def update_memory(config: Config) -> int:
     positions = data.tokens_per_batch / config.optimizer.accumulation_steps
     length = data.packed_length or ASSUMED_LENGTH
     state = parameter_counts(model, data.vocabulary_size)["total"]
-    layers = model.num_layers * positions * layer_values(model, length)
+    layers = positions * _KEPT[model.architecture](model, length)
     logits = positions * data.vocabulary_size * LOGIT_BYTES
     return round(
         STATE_BYTES_PER_PARAMETER * state + BYTES[model.dtype] * layers + logits
     )
 
 
-def layer_values(model: ModelConfig, length: float) -> float:
-    """Numbers kept for the backward pass, a position of an encoder and a decoder layer.
+def kept_values(model: ModelConfig, length: float) -> float:
+    """Numbers kept for the backward pass, of a source and a target position together.
 
     Of an attention: queries, keys, values, weighted sums, and the weights before and
     after the softmax. Of a sublayer: its input, its output and the normalised sum.
@@ -41,4 +42,11 @@ def layer_values(model: ModelConfig, length: float) -> float:
     attention = heads * (2 * model.d_k + 2 * model.d_v + 2 * length)
     feed_forward = 2 * model.d_ff
     sublayers = 5 * 3 * model.d_model
-    return 3 * attention + 2 * feed_forward + sublayers
+    return model.num_layers * (3 * attention + 2 * feed_forward + sublayers)
+
+
+_KEPT = {
+    "transformer": kept_values,
+    "recurrent": recurrent_costs.kept_values,
+    "convolutional": convolutional_costs.kept_values,
+}

@@ -36,3 +36,15 @@ def same_sequence(queries: Places, keys: Places):
     """Which positions are of one sequence, of either side: [B, 1, L, M]."""
     same_BLM = queries.sequence_BL[:, :, None] == keys.sequence_BL[:, None, :]
     return same_BLM[:, None]
+
+
+def ends(tokens_BL, pad_id: int, eos_id: int, packed: bool):
+    """Which positions are the last of a sequence: [B, L].
+
+    Without ``packed`` a row is one sequence, which ends where padding follows.
+    """
+    if packed:
+        return tokens_BL == eos_id
+    real_BL = tokens_BL != pad_id
+    follows_BL = jnp.pad(real_BL[:, 1:], ((0, 0), (0, 1)))
+    return real_BL & ~follows_BL

@@ -1,19 +1,18 @@
 """The encoder-decoder Transformer (section 3), whole and step by step."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_ablation.config import ModelConfig
+from transformer_ablation.model import widths
 from transformer_ablation.model.attention import (
     neighbourhood_mask,
     padding_mask,
     slot_mask,
 )
 from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.encoder_decoder import EncoderDecoder
 from transformer_ablation.model.layers import (
     DecoderContext,
     DecoderLayer,
@@ -22,7 +21,7 @@ from transformer_ablation.model.layers import (
     empty_past,
     stack,
 )
-from transformer_ablation.model.packed import places, same_sequence, starts
+from transformer_ablation.model.packed import same_sequence
 from transformer_ablation.model.positions import Positions
 from transformer_ablation.model.sublayer import layer_norm
 
@@ -48,17 +47,12 @@ def follow(cache: DecodeCache, parent_BC) -> DecodeCache:
     return cache._replace(origin_BCT=origin_BCT)
 
 
-def _longer(x, axis: int, added: int):
-    """``x`` with so many zeros behind it along an axis."""
-    return jnp.pad(x, [(0, added if i == axis else 0) for i in range(x.ndim)])
-
-
 def make_room(cache: DecodeCache, length: int) -> DecodeCache:
     """The cache with room for ``length`` positions, more than it has."""
     old = cache.origin_BCT.shape[-1]
 
     def longer(x, axis: int):
-        return _longer(x, axis, x.shape[axis] // old * (length - old))
+        return widths.longer(x, axis, x.shape[axis] // old * (length - old))
 
     return cache._replace(
         layers=tuple(
@@ -73,19 +67,6 @@ def make_room(cache: DecodeCache, length: int) -> DecodeCache:
     )
 
 
-# Sources are encoded in one of a few widths: no work for padding that all have.
-_NARROWEST = 16
-
-
-def _widths(width: int) -> tuple[int, ...]:
-    """Up to ``width``, each half as large again as the one before, in eights."""
-    widths, narrower = [], _NARROWEST
-    while 5 * narrower <= 4 * width:
-        widths.append(narrower)
-        narrower = -(-narrower * 3 // 2 // 8) * 8
-    return (*widths, width)
-
-
 def _start_memory(model: "Transformer", source_BS, used: int):
     """The memory's keys and values of each layer, of ``used`` positions and padded."""
     memory_BSD = model.encode(source_BS[:, :used])
@@ -93,46 +74,21 @@ def _start_memory(model: "Transformer", source_BS, used: int):
     _, memory = model.decoder.start(jnp.zeros(()), None, context)
     added = source_BS.shape[1] - used
     return {
-        "memory_keys": _longer(memory["memory_keys"], 4, added),
-        "memory_values": _longer(memory["memory_values"], 3, added),
+        "memory_keys": widths.longer(memory["memory_keys"], 4, added),
+        "memory_values": widths.longer(memory["memory_values"], 3, added),
     }
 
 
-def project(x, matrix_VD):
-    """The product of hidden states [..., D] with the rows of a matrix, in float32."""
-    return jnp.einsum(
-        "...D,VD->...V",
-        x,
-        matrix_VD.astype(x.dtype),
-        preferred_element_type=jnp.float32,
-    )
+class Transformer(EncoderDecoder):
+    """A ``TranslationModel``, whose memory is [B, S, D]."""
 
-
-class Transformer(nn.Module):
-    """``source`` and ``target`` are token ids ending in the end of sentence.
-
-    The decoder's input is the target shifted right behind ``bos_id``. Ids are
-    not checked here, where JAX would clamp them: batches are, on the host.
-    Where ``packed`` is asked for, a row holds any number of sequences, its n-th
-    target being that of its n-th source; without it, one.
-    """
-
-    config: ModelConfig
-    vocabulary_size: int
-    pad_id: int
-    bos_id: int
-    eos_id: int
+    grows = True
+    follow = staticmethod(follow)
+    make_room = staticmethod(make_room)
 
     def setup(self):
         config = self.config
-        self.embeddings = {
-            name: self.param(
-                f"{name}_embedding",
-                nn.initializers.normal(config.embedding_stddev or config.d_model**-0.5),
-                (self.vocabulary_size, config.d_model),
-            )
-            for name in self._matrices()
-        }
+        self.embeddings = self.new_embeddings()
         self.source_positions = Positions(config)
         self.target_positions = Positions(config)
         self.encoder = stack(EncoderLayer, config, ["__call__"])
@@ -141,37 +97,9 @@ class Transformer(nn.Module):
             self.encoder_norm = layer_norm(config)
             self.decoder_norm = layer_norm(config)
 
-    def _matrices(self) -> tuple[str, ...]:
-        return {
-            "all": ("shared",),
-            "decoder": ("source", "target"),
-            "none": ("source", "target", "output"),
-        }[self.config.tied_embeddings]
-
-    def _matrix(self, use: str):
-        """The matrix of a use (source, target, output) under the tying."""
-        if "shared" in self.embeddings:
-            return self.embeddings["shared"]
-        return self.embeddings.get(use, self.embeddings["target"])
-
-    def _embed(self, tokens_BL, use: str):
-        x_BLD = jnp.take(self._matrix(use), tokens_BL, axis=0)
-        if self.config.scale_embeddings:
-            x_BLD = x_BLD * self.config.d_model**0.5
-        return x_BLD.astype(self.config.dtype)
-
-    def _input_dropout(self, x_BLD, noise: Noise | None, use: str):
-        if noise is None or noise.dropout_rate is None:
-            return x_BLD
-        return noise.drop(x_BLD, noise.dropout_rate, (use, "embedding"))
-
     def _layer_numbers(self, noise: Noise | None):
         """What tells the layers' noise apart; nothing without noise."""
         return None if noise is None else jnp.arange(self.config.num_layers)
-
-    def _places(self, tokens_BL, packed: bool):
-        """The places of a packed batch; None where a row is one sequence."""
-        return places(tokens_BL, self.eos_id) if packed else None
 
     def encode(self, source_BS, noise: Noise | None = None, packed: bool = False):
         """The memory [B, S, D] that the decoder attends to."""
@@ -188,14 +116,6 @@ class Transformer(nn.Module):
         context = EncoderContext(mask_B1LM, noise)
         x_BSD, _ = self.encoder(x_BSD, self._layer_numbers(noise), context)
         return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
-
-    def shift_right(self, target_BT, packed: bool = False):
-        """The decoder's input: the begin of sentence, then all but the last."""
-        first_B1 = jnp.full((target_BT.shape[0], 1), self.bos_id, target_BT.dtype)
-        shifted_BT = jnp.concatenate([first_B1, target_BT[:, :-1]], axis=1)
-        if not packed:
-            return shifted_BT
-        return jnp.where(starts(target_BT, self.eos_id), self.bos_id, shifted_BT)
 
     def decode(
         self,
@@ -227,30 +147,6 @@ class Transformer(nn.Module):
         x_BTD, _ = self.decoder(x_BTD, self._layer_numbers(noise), context)
         return self.decoder_norm(x_BTD) if self.config.norm == "pre" else x_BTD
 
-    def _factors(self, x_BLD):
-        """What ``project`` makes logits of: hidden states and a matrix."""
-        if self.config.scale_logits:
-            x_BLD = x_BLD * self.config.d_model**-0.5
-        return x_BLD, self._matrix("output")
-
-    def logits(self, x_BLD):
-        """Scores of every piece [B, L, V] in float32 (section 3.4); no bias."""
-        return project(*self._factors(x_BLD))
-
-    def factors(
-        self, source_BS, target_BT, noise: Noise | None = None, packed: bool = False
-    ):
-        """The logits before their product: x [B, T, D] and the matrix [V, D]."""
-        memory_BSD = self.encode(source_BS, noise, packed)
-        x_BTD = self.decode(memory_BSD, source_BS, target_BT, noise, packed)
-        return self._factors(x_BTD)
-
-    def __call__(
-        self, source_BS, target_BT, noise: Noise | None = None, packed: bool = False
-    ):
-        """Logits [B, T, V] of each target token given those before it."""
-        return project(*self.factors(source_BS, target_BT, noise, packed))
-
     def start_cache(
         self, source_BS, candidates: int, length: int, fitted: bool = False
     ) -> DecodeCache:
@@ -259,16 +155,9 @@ class Transformer(nn.Module):
         With ``fitted``, which takes longer to compile, hardly any padding is encoded,
         and the cache is of one candidate until a step has been followed.
         """
-        batch, width = source_BS.shape
-        widths = _widths(width) if fitted else (width,)
-        places_S = jnp.where(
-            (source_BS != self.pad_id).any(axis=0), jnp.arange(width), 0
-        )
-        memory = nn.switch(
-            jnp.searchsorted(jnp.asarray(widths), places_S.max() + 1),
-            [partial(_start_memory, used=used) for used in widths],
-            self,
-            source_BS,
+        batch = source_BS.shape[0]
+        memory = widths.in_fitting_width(
+            _start_memory, self, source_BS, self.pad_id, fitted
         )
         past = empty_past(self.config, batch, length * candidates)
         stacked = {"params": self.decoder.variables["params"], **memory}

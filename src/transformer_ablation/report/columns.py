@@ -6,6 +6,8 @@ Configs are nested plain mappings here, as they stand in ``sweep.json``.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from transformer_ablation.config import UNREAD
+
 # Columns of Table 3 that describe the model: heading, field.
 PAPER_COLUMNS = {
     "N": "model.num_layers",
@@ -69,6 +71,11 @@ PAPER_CHOICES = {
 # What the text leaves open, as this project's configs/base.py has it.
 OUR_CHOICES = {
     "model.attention_implementation": "own",
+    "model.recurrent_cell": "lstm",
+    "model.recurrent_attention": "none",
+    "model.reverse_source": False,
+    "model.kernel_width": 3,
+    "model.kernel_dilation": "none",
     "model.layer_norm_epsilon": 1e-6,
     "model.embedding_stddev": None,
     "regularization.label_smoothing_convention": "all_classes",
@@ -96,6 +103,7 @@ WORDING = {
     "model.compatibility": "{new} compatibility instead of {old}",
     "model.attention_window": "attention window {new} instead of {old}",
     "model.architecture": "{new} instead of {old}",
+    "model.recurrent_attention": "attention of the decoder: {new} instead of {old}",
     "decode.average_checkpoints": "average of {new} checkpoints instead of {old}",
 }
 
@@ -109,16 +117,26 @@ def flatten(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def unread(config: Mapping[str, Any]) -> frozenset[str]:
+    """Fields that a config's architecture does not read."""
+    return frozenset(UNREAD.get(config.get("model", {}).get("architecture"), ()))
+
+
 def row_differences(
     base: Mapping[str, Any], config: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """``{"section.field": (base's value, the row's value)}`` where they differ."""
-    old, new = flatten(base), flatten(config)
+    """``{"section.field": (base's value, the row's value)}`` where they differ.
+
+    A field that the row's architecture does not read is none of them.
+    """
+    old, new, skipped = flatten(base), flatten(config), unread(config)
     paths = [p for p in [*old, *(p for p in new if p not in old)]]
     return {
         path: (old.get(path), new.get(path))
         for path in paths
-        if path not in NOT_OF_THE_ROW and old.get(path) != new.get(path)
+        if path not in NOT_OF_THE_ROW
+        and path not in skipped
+        and old.get(path) != new.get(path)
     }
 
 
@@ -185,12 +203,12 @@ def setting_differences(base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
 
     Of what the paper does not say, ``OUR_CHOICES`` is what base is compared with.
     """
-    here = flatten(base)
+    here, skipped = flatten(base), unread(base)
     known = {**PAPER_SETTING, **PAPER_CHOICES, **OUR_CHOICES}
     return {
         path: (value, here[path])
         for path, value in known.items()
-        if path in here and here[path] != value
+        if path in here and path not in skipped and here[path] != value
     }
 
 

@@ -11,6 +11,7 @@ from transformer_ablation.report.columns import (
     cell,
     other_changes,
     row_differences,
+    unread,
 )
 from transformer_ablation.report.consistency import vocabulary_hash
 from transformer_ablation.report.selection import Chosen
@@ -21,6 +22,8 @@ Status = Callable[[Mapping[str, Any]], str]
 # The first state of this list that a run of the row is in is the row's.
 STATE_ORDER = ("running interrupted failed diverged preempted pending finished").split()
 DELTAS = ("ppl", "bleu", "paper_ppl", "paper_bleu")
+# Of a field that the row's architecture does not read.
+UNREAD_CELL = "–"
 NO_PAPER = {"ppl": None, "bleu": None, "parameters_millions": None}
 
 
@@ -129,6 +132,7 @@ def make_row(
     seeds = sorted({*row.get("seeds", sweep["seeds"]), *mine})
     differing = row_differences(sweep["config"], config)
     is_base = not differing
+    unread_here = unread(config) - unread(sweep["config"])
 
     def measure(quantity: str) -> Measure:
         keys = [(name, seed, quantity) for seed in seeds]
@@ -143,7 +147,7 @@ def make_row(
         cells={
             heading: cell(path, _value(config, path))
             for heading, path in columns.items()
-            if is_base or path in differing
+            if is_base or path in differing or path in unread_here
         },
         other=other_changes(sweep["config"], config, columns),
         changes=other_changes(sweep["config"], config, PAPER_COLUMNS),
@@ -174,6 +178,8 @@ def make_row(
 
 
 def _value(config: Mapping[str, Any], path: str) -> Any:
+    if path in unread(config):
+        return UNREAD_CELL
     section, _, field = path.partition(".")
     return config[section][field]
 

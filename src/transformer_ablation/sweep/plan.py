@@ -233,13 +233,14 @@ def _parameters(row: RowPlan) -> str:
         for name, count in row.parameters.items()
         if name != "total" and count
     ]
-    counts = row.paper_counts
-    return (
-        f"Parameters of {row.item.row.name}: {', '.join(groups)}. With the embedding "
-        f"rows and biases of the authors' first code {counts['first_code'] / 1e6:.1f} "
-        f"million, with the text's 37,000 rows {counts['text'] / 1e6:.1f} million. "
-        "Those of every row: --format=json."
-    )
+    told, counts = f"Parameters of {row.item.row.name}: {', '.join(groups)}.", ""
+    if row.paper_counts:
+        code, text = (row.paper_counts[way] / 1e6 for way in ("first_code", "text"))
+        counts = (
+            " With the embedding rows and biases of the authors' first code "
+            f"{code:.1f} million, with the text's 37,000 rows {text:.1f} million."
+        )
+    return f"{told}{counts} Those of every row: --format=json."
 
 
 def _row_kinds(plan: Plan) -> list[str]:

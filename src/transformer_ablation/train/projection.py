@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from transformer_ablation.model.transformer import project
+from transformer_ablation.model.encoder_decoder import project
 from transformer_ablation.train.loss import LossSums
 
 # Logits that stand in memory at once: a CPU's caches hold so many, an accelerator
