@@ -1,5 +1,6 @@
 """The launcher: nothing is lost, nothing is run twice, nothing is mixed."""
 
+import dataclasses
 import errno
 import io
 import json
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from transformer_ablation.config import to_mapping
+from transformer_ablation.config import replace, to_mapping
 from transformer_ablation.sweep import claims, pool, runs
 from transformer_ablation.sweep.progress import Reporter
 from transformer_ablation.sweep.worker_thread import WorkerThread
@@ -246,3 +247,33 @@ def test_unwritable_places_are_told_without_a_traceback(make):
     assert "RuntimeError: no luck (of which nothing could be kept: " in reason
     assert "Is a directory" in reason
     assert sorted(outcome.states.values()) == ["failed", "finished", "finished"]
+
+
+def test_run_waits_for_one_that_trains_the_same(make):
+    """Rows that differ in decoding alone never go at once; others go beside them."""
+    going, seen, lock = set(), [], threading.Lock()
+    both = threading.Event()
+
+    def train(run, stop):
+        with lock:
+            going.add(run.row)
+            seen.append(set(going))
+            if len(going) == 2:
+                both.set()
+        both.wait(5)
+        with lock:
+            going.discard(run.row)
+
+    base, small, wide = make()
+    config = replace(base.config, {"decode.beam_size": 7})
+    folder = base.directory.parents[1] / "beam" / "seed0"
+    beam = dataclasses.replace(
+        base, row="beam", config=config, identity="b", directory=folder
+    )
+    actions = dict.fromkeys(("base", "beam", "small", "wide"), train)
+    outcome = launch(
+        [base, beam, small, wide], Trainer(**actions), shares=(pool.Share(),) * 2
+    )
+    assert outcome.complete and both.is_set()
+    assert {"base", "beam"} not in seen
+    assert {"base", "small"} in seen

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from transformer_ablation.config import to_mapping
 from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.failures import death, killed
+from transformer_ablation.sweep.identity import without_decoding
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
@@ -188,6 +190,8 @@ class _Pool:
     def _next(self) -> tuple[Run, int] | None:
         """The first run that nobody holds, and the number of its dead claim."""
         for run in list(self.pending):
+            if self._training(run):
+                continue
             number = self._free(run)
             if number is None:
                 continue
@@ -198,6 +202,12 @@ class _Pool:
             self.states[run.name] = status
             self.reporter.run_elsewhere(run, status)
         return None
+
+    def _training(self, run: Run) -> bool:
+        """Whether a worker trains what the run would too: it can have that then."""
+        wanted = without_decoding(to_mapping(run.config))
+        others = [slot.run.config for slot in self._busy() if slot.run]
+        return any(without_decoding(to_mapping(c)) == wanted for c in others)
 
     def _free(self, run: Run) -> int | None:
         """The number of the run's dead claim, 0 for none; None if somebody has it."""
