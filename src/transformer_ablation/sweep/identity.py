@@ -30,6 +30,11 @@ def run_identity(config: Config, manifest_hash: str, results_version: int) -> st
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+def training(config: Config) -> str:
+    """Equal for configs whose runs train alike: they differ in decoding alone."""
+    return json.dumps(without_decoding(to_mapping(config)), sort_keys=True)
+
+
 def without_decoding(config: Mapping[str, Any]) -> dict[str, Any]:
     """What of a config as a mapping decides the training of a run, its seed too."""
     kept = {name: dict(section) for name, section in config.items() if name != "decode"}

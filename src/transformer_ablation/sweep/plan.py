@@ -1,12 +1,11 @@
 """What a sweep will cost, from its configs alone: no data, no device."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from transformer_ablation.config import Config, ModelConfig, to_mapping
-from transformer_ablation.sweep.identity import without_decoding
+from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.rows import ExpandedRow
 from transformer_ablation.sweep.runs import FINAL
 
@@ -64,8 +63,7 @@ class RowPlan:
     @property
     def training(self) -> str:
         """What rows have in common that differ in decoding alone."""
-        kept = without_decoding(to_mapping(self.item.config))
-        return json.dumps(kept, sort_keys=True)
+        return training(self.item.config)
 
     @property
     def runs_left(self) -> int:

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from transformer_ablation.config import to_mapping
 from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.failures import death, killed
-from transformer_ablation.sweep.identity import without_decoding
+from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
@@ -103,6 +102,7 @@ class _Pool:
         done = finals(runs, read_record)
         self.states = {run.name: done.get(run.name, "pending") for run in runs}
         self.reasons: dict[str, str] = {}
+        self.training = {run.name: training(run.config) for run in runs}
         self.pending = [run for run in runs if run.name not in done]
         if len(shares) > 1:
             self.pending.sort(key=cost, reverse=True)
@@ -190,7 +190,7 @@ class _Pool:
     def _next(self) -> tuple[Run, int] | None:
         """The first run that nobody holds, and the number of its dead claim."""
         for run in list(self.pending):
-            if self._training(run):
+            if self._trains_now(run):
                 continue
             number = self._free(run)
             if number is None:
@@ -203,11 +203,14 @@ class _Pool:
             self.reporter.run_elsewhere(run, status)
         return None
 
-    def _training(self, run: Run) -> bool:
+    def _trains_now(self, run: Run) -> bool:
         """Whether a worker trains what the run would too: it can have that then."""
-        wanted = without_decoding(to_mapping(run.config))
-        others = [slot.run.config for slot in self._busy() if slot.run]
-        return any(without_decoding(to_mapping(c)) == wanted for c in others)
+        wanted = self.training[run.name]
+        finished = (n for n, state in self.states.items() if state == "finished")
+        if any(self.training[name] == wanted for name in finished):
+            return False
+        going = (slot.run.name for slot in self._busy() if slot.run)
+        return any(self.training[name] == wanted for name in going)
 
     def _free(self, run: Run) -> int | None:
         """The number of the run's dead claim, 0 for none; None if somebody has it."""
