@@ -250,7 +250,7 @@ def test_unwritable_places_are_told_without_a_traceback(make):
 
 
 def test_run_waits_for_one_that_trains_the_same(make):
-    """Of rows that differ in decoding alone the first goes alone, the others at once."""
+    """Of rows that differ in decoding alone one goes alone, then the others at once."""
     going, seen, pairs = set(), [], threading.Barrier(2)
 
     def train(run, stop):
