@@ -717,7 +717,8 @@ def test_base_is_the_papers_base_model(base_config):
         "model.sinusoids": "interleaved",
         "model.projection_biases": False,
         "model.attention_implementation": "own",
-        "model.rematerialize": "none",
+        # Ours: 25,000 tokens of 37,000 pieces fit into 12 GiB of one device.
+        "model.rematerialize": "cheap",
         # What a Transformer does not read.
         "model.recurrent_cell": "lstm",
         "model.recurrent_attention": "none",
