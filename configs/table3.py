@@ -99,8 +99,13 @@ def get_config(scale: str = "grammar") -> ml_collections.ConfigDict:
     """The base model at a scale of ``SCALES``."""
     if scale not in SCALES:
         raise ConfigError(unknown_name("scale", scale, SCALES))
+    return at_scale(SCALES[scale])
+
+
+def at_scale(changes: dict[str, Any]) -> ml_collections.ConfigDict:
+    """The paper's base with these fields changed."""
     config = base_model.get_config()
-    for path, value in SCALES[scale].items():
+    for path, value in changes.items():
         section, name = path.split(".")
         if value is None:
             value = placeholder(config[section].get_type(name))

@@ -637,6 +637,7 @@ def test_bare_architecture_is_refused_with_all_that_it_takes(base_mapping):
         "model.d_k": "1",
         "model.d_v": "1",
         "model.positions": "none",
+        "model.rematerialize": "none",
     }
     for path, value in given.items():
         put(base_mapping, path, int(value) if value == "1" else value)

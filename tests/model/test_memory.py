@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from configs import base as base_file
 from experiments.building import build_model
 from transformer_ablation import parallel
-from transformer_ablation.config import replace
+from transformer_ablation.config import from_mapping, replace
 from transformer_ablation.model.memory import update_memory
 from transformer_ablation.train import step
 
@@ -14,7 +15,8 @@ from transformer_ablation.train import step
 @pytest.fixture
 def config(tiny_config):
     """One layer, so that the arithmetic fits a docstring; rows of 40 positions."""
-    changes = {"model.num_layers": 1, "data.packed_length": 40}
+    changes = {"model.num_layers": 1, "model.rematerialize": "none"}
+    changes["data.packed_length"] = 40
     changes["data.max_train_length"] = 39
     return replace(tiny_config, {**changes, "data.length_buckets": 1})
 
@@ -22,17 +24,53 @@ def config(tiny_config):
 def test_estimate_by_hand(config):
     """d 12, F 20, H 2, K 7, U 5, V 600, rows of 40, 512 positions.
 
-    An attention keeps 2 * (2*7 + 2*5 + 2*40) = 208 numbers a position, a feed-forward
-    network 40, each of five sublayers 3 * 12. Attention has 2*12*2*12 = 576
-    parameters, a feed-forward network 2*12*20 + 32 = 512, a norm 24, embeddings 7200.
+    An attention keeps 2 * (2*7 + 2*5 + 40) = 128 numbers a position, a feed-forward
+    network 25, each of five sublayers 4 * 12; a decoder layer, of two attentions and
+    three sublayers, comes on top. Attention has 2*12*2*12 = 576 parameters, a
+    feed-forward network 2*12*20 + 32 = 512, a norm 24, embeddings 7200.
     """
     parameters = 3 * 576 + 2 * 512 + 5 * 24 + 7200
-    layers = 512 * (3 * 208 + 2 * 40 + 5 * 36)
+    decoder = 2 * 128 + 25 + 3 * 48
+    layers = 512 * (3 * 128 + 2 * 25 + 5 * 48 + decoder)
     logits = 512 * 600 * 8
     expected = 16 * parameters + 4 * layers + logits
     assert update_memory(config) == expected
     half = replace(config, {"model.dtype": "bfloat16"})
     assert update_memory(half) == expected - 2 * layers
+
+
+def test_rematerialisation_keeps_inputs_and_maps(config):
+    """An attention's maps put out 2 * (2*7 + 5) + 12 = 50, a network's 20 + 12."""
+    state = update_memory(config) - 4 * 512 * (3 * 128 + 2 * 25 + 5 * 48 + 425)
+    cheap = replace(config, {"model.rematerialize": "cheap"})
+    kept = 2 * 12 + 3 * 50 + 2 * 32 + 425
+    assert update_memory(cheap) == state + 4 * 512 * kept
+    least = replace(config, {"model.rematerialize": "layers"})
+    assert update_memory(least) == state + 4 * 512 * (2 * 12 + 425)
+
+
+def test_more_logits_than_a_device_takes_at_once_are_not_counted(config):
+    """512 positions of a million pieces: 2^27 of 2^29 logits stand in memory."""
+    million = replace(config, {"data.vocabulary_size": 1_000_000})
+    logits = update_memory(million) - update_memory(config)
+    assert logits == 16 * 12 * (10**6 - 600) + 8 * (2**27 - 512 * 600)
+
+
+@pytest.mark.parametrize(
+    ("kept", "packed", "gibibytes"),
+    [
+        ("none", 256, 17.9), ("cheap", 256, 9.7), ("layers", 256, 3.7),
+        ("none", None, 14.8), ("cheap", None, 9.4), ("layers", None, 3.3),
+    ],
+)  # fmt: skip
+def test_estimate_of_the_papers_base_is_near_what_xla_planned(kept, packed, gibibytes):
+    """The figures of docs/numbers.md: a CPU's, which takes fewer logits at a time."""
+    changes = {"model.rematerialize": kept, "data.packed_length": packed}
+    base = replace(
+        from_mapping(base_file.get_config()), {"data.length_buckets": 1, **changes}
+    )
+    found = update_memory(base) - 8 * (2**27 - 2**21)
+    assert 0.8 < gibibytes * 2**30 / found < 1.35
 
 
 def test_accumulation_divides_all_but_the_state(config):

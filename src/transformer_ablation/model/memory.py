@@ -1,7 +1,7 @@
 """Bytes that an update holds on a device, by arithmetic alone: an estimate.
 
-What a compiler frees early is not known here: of six rows of Table 3 at two scales,
-XLA allots a CPU 72% to 96% of the estimate.
+What a compiler frees early is not known here; docs/numbers.md has both beside each
+other.
 """
 
 from transformer_ablation.config import Config, ModelConfig
@@ -11,8 +11,10 @@ from transformer_ablation.model.accounting import ASSUMED_LENGTH, parameter_coun
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # Parameters, their gradient and Adam's two moments, in single precision.
 STATE_BYTES_PER_PARAMETER = 4 * 4
-# Logits and their gradient, in single precision.
+# Logits and their gradient, in single precision, of at most so many at a time: the loss
+# takes fewer on a CPU, which is the smaller.
 LOGIT_BYTES = 2 * 4
+MOST_LOGITS = 2**27
 
 
 def update_memory(config: Config) -> int:
@@ -26,7 +28,7 @@ def update_memory(config: Config) -> int:
     length = data.packed_length or ASSUMED_LENGTH
     state = parameter_counts(model, data.vocabulary_size)["total"]
     layers = positions * _KEPT[model.architecture](model, length)
-    logits = positions * data.vocabulary_size * LOGIT_BYTES
+    logits = min(positions * data.vocabulary_size, MOST_LOGITS) * LOGIT_BYTES
     return round(
         STATE_BYTES_PER_PARAMETER * state + BYTES[model.dtype] * layers + logits
     )
@@ -35,14 +37,23 @@ def update_memory(config: Config) -> int:
 def kept_values(model: ModelConfig, length: float) -> float:
     """Numbers kept for the backward pass, of a source and a target position together.
 
-    Of an attention: queries, keys, values, weighted sums, and the weights before and
-    after the softmax. Of a sublayer: its input, its output and the normalised sum.
+    Of an attention: queries, keys, values, weighted sums, and the weights. Of a
+    feed-forward network: its inside, and a byte a number for where it is positive. Of a
+    sublayer: its input, and the sum, its normalised value and what became of that. With
+    rematerialisation: the input of each layer, and with "cheap" what linear maps put
+    out. On top, of one decoder layer, what its backward pass makes.
     """
-    heads = model.num_heads
-    attention = heads * (2 * model.d_k + 2 * model.d_v + 2 * length)
-    feed_forward = 2 * model.d_ff
-    sublayers = 5 * 3 * model.d_model
-    return model.num_layers * (3 * attention + 2 * feed_forward + sublayers)
+    heads, d = model.num_heads, model.d_model
+    attention = heads * (2 * model.d_k + 2 * model.d_v + length)
+    feed_forward = model.d_ff * 5 / 4
+    decoder = 2 * attention + feed_forward + 3 * 4 * d
+    maps = 3 * (heads * (2 * model.d_k + model.d_v) + d) + 2 * (model.d_ff + d)
+    layer = {
+        "none": 3 * attention + 2 * feed_forward + 5 * 4 * d,
+        "cheap": 2 * d + maps,
+        "layers": 2 * d,
+    }[model.rematerialize]
+    return model.num_layers * layer + decoder
 
 
 _KEPT = {

@@ -168,6 +168,8 @@ def result_columns(table: Table) -> list[Column]:
             printed = [r.paper[quantity] for r in rows]
             cells = [number(value, decimals) for value in printed]
             add("paper", quantity.upper(), cells, list(printed))
+        tested = [r.paper["bleu_test"] for r in rows]
+        add("paper", "BLEU test", [number(x, 1) for x in tested], list(tested))
         for quantity, decimals in (("ppl", 2), ("bleu", 1)):
             cells = _paper_deltas(rows, quantity, decimals)
             values = delta(f"paper_{quantity}")

@@ -24,7 +24,9 @@ STATE_ORDER = ("running interrupted failed diverged preempted pending finished")
 DELTAS = ("ppl", "bleu", "paper_ppl", "paper_bleu")
 # Of a field that the row's architecture does not read.
 UNREAD_CELL = "–"
-NO_PAPER = {"ppl": None, "bleu": None, "parameters_millions": None}
+NO_PAPER = dict.fromkeys(
+    ("ppl", "bleu", "parameters_millions", "bleu_test", "training_flops")
+)
 
 
 @dataclasses.dataclass(frozen=True)

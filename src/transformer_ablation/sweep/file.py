@@ -65,7 +65,7 @@ def load(argument: str, override: Callable[[Any], list[str]]) -> SweepFile:
         raise SweepFileError(
             f"{path}: SLURM must be a dict, as in {{'time': '4:00:00'}}"
         )
-    return SweepFile(argument, title, base, _rows(module, path), slurm)
+    return SweepFile(argument, title, base, _rows(module, path, scale), slurm)
 
 
 def _separate(argument: str) -> tuple[pathlib.Path, str | None]:
@@ -119,11 +119,19 @@ def _call(module: types.ModuleType, path: pathlib.Path, name: str, given: list) 
     return _guarded(path, lambda: function(*given))
 
 
-def _rows(module: types.ModuleType, path: pathlib.Path) -> tuple[Row, ...]:
-    """The file's rows; the base alone where it has no ``get_rows``."""
+def _rows(
+    module: types.ModuleType, path: pathlib.Path, scale: str | None
+) -> tuple[Row, ...]:
+    """The file's rows; the base alone where it has no ``get_rows``.
+
+    One that takes an argument is given that of ``get_config``.
+    """
     if not hasattr(module, "get_rows"):
         return (BASE,)
-    found = _call(module, path, "get_rows", [])
+    function = module.get_rows
+    takes = callable(function) and bool(inspect.signature(function).parameters)
+    given = [scale] if takes and scale is not None else []
+    found = _call(module, path, "get_rows", given)
     if not isinstance(found, list | tuple) or not all(
         isinstance(r, Row) for r in found
     ):

@@ -250,8 +250,11 @@ def _times(plan: Plan) -> str:
 
 def _budgets(plan: Plan) -> list[str]:
     """Rows that train on more or less than base, and why."""
-    reasons = {row.item.row.name: row.item.row.budget_reason for row in plan.rows}
-    told = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
+    reasons: dict[str, list[str]] = {}
+    for row in plan.rows:
+        if row.item.row.budget_reason:
+            reasons.setdefault(row.item.row.budget_reason, []).append(row.item.row.name)
+    told = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
     return [f"Another budget than base's: {', '.join(told)}."] if told else []
 
 

@@ -27,11 +27,14 @@ FRACTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class PaperResult:
-    """Dev perplexity, dev BLEU and millions of parameters as the paper prints them."""
+    """What the paper prints: of Table 3 dev perplexity, dev BLEU and millions of
+    parameters, of Table 2 test BLEU and the FLOPs of training."""
 
-    ppl: float | None
-    bleu: float | None
-    parameters_millions: float | None
+    ppl: float | None = None
+    bleu: float | None = None
+    parameters_millions: float | None = None
+    bleu_test: float | None = None
+    training_flops: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
