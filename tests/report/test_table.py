@@ -66,6 +66,8 @@ def test_finished_rows_show_scores_and_differences_to_base():
         "ppl": 5.29,
         "bleu": 24.9,
         "parameters_millions": None,
+        "bleu_test": None,  # of Table 2
+        "training_flops": None,
     }
     cells = markdown_row(
         render(build_table(written.sweep(rows), records), "markdown"), "A_h1"

@@ -91,9 +91,9 @@ def as_text(table: Table) -> str:
                 head += " " * (start - places(head))
                 block[i] = f"{head}{words}{GAP}{text_line(cells, tail)}".rstrip()
             elif unplaced and text:
-                below[i] = _wrap(text, " " * start)
+                below[i] = wrapped(text, " " * start, None)
         lines += [""] * bool(lines) + _ruled(table.rows, columns, block, below)
-    notes = [line for note in table.notes for line in _wrap(plain(note), "  ", "")]
+    notes = [line for note in table.notes for line in wrapped(plain(note))]
     return "\n".join([plain(table.title), "", *lines, "", *notes]) + "\n"
 
 
@@ -135,7 +135,7 @@ def text_line(cells: Sequence[str], columns: Sequence[Column]) -> str:
     return GAP.join(padded).rstrip()
 
 
-def _wrap(text: str, indent: str, first: str | None = None) -> list[str]:
+def wrapped(text: str, indent: str = "  ", first: str | None = "") -> list[str]:
     """Lines of at most ``NOTE_WIDTH`` letters; a long word is never cut."""
     return textwrap.wrap(
         text,
@@ -156,17 +156,17 @@ def as_markdown(table: Table) -> str:
         *([other] if any(other.cells) else []),
         *result_columns(table),
     ]
-    lines = [
-        f"### {escape_markdown(table.title)}",
-        "",
-        _line([c.heading for c in columns]),
-    ]
-    lines.append(
-        "| " + " | ".join(":---" if c.left else "---:" for c in columns) + " |"
-    )
-    lines += [_line([c.cells[i] for c in columns]) for i in _all(table)]
+    lines = [f"### {escape_markdown(table.title)}", ""]
+    lines += markdown_table(columns, len(table.rows))
     lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)]
     return "\n".join(lines) + "\n"
+
+
+def markdown_table(columns: Sequence[Column], rows: int) -> list[str]:
+    """Lines of a GitHub table: headings, alignment, so many rows of cells."""
+    sides = " | ".join(":---" if c.left else "---:" for c in columns)
+    cells = [_line([c.cells[i] for c in columns]) for i in range(rows)]
+    return [_line([c.heading for c in columns]), f"| {sides} |", *cells]
 
 
 def _line(cells: Sequence[str]) -> str:

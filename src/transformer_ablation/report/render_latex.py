@@ -6,8 +6,10 @@ and as their code points by pdfLaTeX.
 """
 
 import re
+from collections.abc import Sequence
 
 from transformer_ablation.report.cells import (
+    Column,
     config_columns,
     other_column,
     plain,
@@ -115,17 +117,24 @@ def as_latex(table: Table) -> str:
     for i, row in enumerate(table.rows):
         if i and row.group != table.rows[i - 1].group:
             body.append(r"    \midrule")
-        cells = [_cell(c.cells[i]) for c in left]
+        cells = [latex_cell(c.cells[i]) for c in left]
         if spans[i]:
             words = f"\\multicolumn{{{len(config)}}}{{l}}{{{escape(other.cells[i])}}}"
             cells.append(words)
         else:
-            cells += [_cell(c.cells[i]) for c in config]
-        cells += [_cell(c.cells[i]) for c in results]
+            cells += [latex_cell(c.cells[i]) for c in config]
+        cells += [latex_cell(c.cells[i]) for c in results]
         body.append(f"    {' & '.join(cells)} \\\\")
+    return latex_table(table.title, columns, body, table.notes)
+
+
+def latex_table(
+    title: str, columns: Sequence[Column], body: Sequence[str], notes: Sequence[str]
+) -> str:
+    """A whole document's ``table*``; ``body`` are its rows between the rules."""
     specification = "".join("l" if c.left else "r" for c in columns)
     lines = [
-        f"  \\caption{{{escape(table.title)}}}",
+        f"  \\caption{{{escape(title)}}}",
         f"  \\sbox0{{\\begin{{tabular}}{{{specification}}}",
         r"    \toprule",
         f"    {' & '.join(_heading(c.top) for c in columns)} \\\\",
@@ -135,11 +144,10 @@ def as_latex(table: Table) -> str:
         r"    \bottomrule",
         r"  \end{tabular}}",
     ]
-    notes = [f"    {escape(note)}\\par" for note in table.notes]
     end = [
         r"  \par\medskip",
         r"  \begin{minipage}{\linewidth}\scriptsize\raggedright",
-        *notes,
+        *[f"    {escape(note)}\\par" for note in notes],
         r"  \end{minipage}",
         r"\end{table*}",
         r"\sweeptableend",
@@ -151,8 +159,8 @@ def _heading(text: str) -> str:
     return HEADINGS.get(text) or escape(text)
 
 
-def _cell(text: str) -> str:
-    """Escaped, with a minus that is one before a number."""
+def latex_cell(text: str) -> str:
+    """A cell: escaped, with a minus that is one before a number."""
     parts = NUMBER.split(text)
     signs = NUMBER.findall(text) if _numeric(text) else []
     if not signs:

@@ -1,0 +1,94 @@
+"""configs/table2.py: the paper's numbers, its averaging, and equal budgets."""
+
+import pytest
+
+from configs import table2, table3
+from transformer_ablation.config import ConfigError, from_mapping
+from transformer_ablation.model.accounting import step_flops
+from transformer_ablation.sweep import file
+from transformer_ablation.sweep.rows import expand
+
+# Table 2 of the paper: test BLEU and training FLOPs of the systems that rows stand
+# for, English to German and English to French; None where its cell is blank.
+PRINTED = {
+    "base": (27.3, 3.3e18, 38.1, 3.3e18),
+    "big": (28.4, 2.3e19, 41.8, 2.3e19),
+    "recurrent_attention": (24.6, 2.3e19, 39.92, 1.4e20),
+    "convolutional": (25.16, 9.6e18, 40.46, 1.5e20),
+    "convolutional_dilated": (23.75, None, None, None),
+}
+
+
+def expanded(argument):
+    base = from_mapping(table2.get_config(argument))
+    return {item.row.name: item for item in expand(base, table2.get_rows(argument))}
+
+
+@pytest.mark.parametrize("scale", table2.SCALES)
+@pytest.mark.parametrize("budget", ["", ",flops"])
+def test_every_row_loads_at_every_scale(scale, budget):
+    found = expanded(scale + budget)
+    assert set(PRINTED) <= set(found) and next(iter(found)) == "base"
+    for item in found.values():
+        assert item.config.data.test_split is not None
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_papers_numbers_are_those_of_the_language(place):
+    rows = table2.get_rows(("wmt14", "wmt14_fr")[place])
+    found = {
+        r.name: (r.paper.bleu_test, r.paper.training_flops) for r in rows if r.paper
+    }
+    assert found == {n: x[2 * place : 2 * place + 2] for n, x in PRINTED.items()}
+    assert all(r.paper is None or r.paper.bleu is None for r in rows)
+
+
+def test_averages_are_the_papers():
+    """Section 6.1: 5 checkpoints written every 10 minutes, big's 20; 12 h are 72."""
+    found = expanded("wmt14")
+    base, big = found["base"].config, found["big"].config
+    assert base.decode.average_checkpoints == base.train.keep_checkpoints == 5
+    assert big.decode.average_checkpoints == big.train.keep_checkpoints == 20
+    assert base.train.checkpoint_every_steps == 100_000 // 72
+    assert found["recurrent"].config.decode.average_checkpoints == 5
+
+
+def test_budgets():
+    same = {n: i.config.train.steps for n, i in expanded("grammar").items()}
+    assert {n for n, steps in same.items() if steps != same["base"]} == {"big"}
+    assert same["big"] == 3 * same["base"]
+    found = expanded("grammar,flops")
+    base = found["base"].config
+    whole = base.train.steps * step_flops(base)
+    for item in found.values():
+        one = step_flops(item.config)
+        assert abs(item.config.train.steps * one - whole) <= one / 2
+        assert item.row.name == "base" or item.row.budget_reason
+
+
+def test_rows_are_the_architectures_they_say():
+    found = {n: i.config.model for n, i in expanded("grammar").items()}
+    kinds = {n: m.architecture for n, m in found.items()}
+    assert kinds["base"] == kinds["big"] == "transformer"
+    assert kinds["recurrent"] == "recurrent" and found["recurrent"].reverse_source
+    assert found["recurrent_attention"].recurrent_attention == "additive"
+    assert found["recurrent_gru"].recurrent_cell == "gru"
+    assert kinds["convolutional"] == "convolutional"
+    assert found["convolutional_dilated"].kernel_dilation == "doubling"
+    assert len({(m.num_layers, m.d_model) for m in found.values()} - {(3, 128)}) == 1
+
+
+@pytest.mark.parametrize("argument", ["grammar,x", "gramar", "grammar,flops,2", ""])
+def test_argument_that_is_none_is_refused(argument):
+    with pytest.raises(ConfigError):
+        table2.get_config(argument)
+
+
+def test_file_passes_its_argument_to_the_rows(repository, monkeypatch):
+    monkeypatch.chdir(repository)
+    load = lambda argument: file.load(argument, lambda config: [])  # noqa: E731
+    french = load("configs/table2.py:wmt14_fr,flops")
+    assert french.rows[0].paper.bleu_test == 38.1
+    assert french.rows[1].budget_reason == "as many FLOPs as base"
+    assert load("configs/table2.py").rows[0].paper.bleu_test == 27.3
+    assert len(load("configs/table3.py:grammar").rows) == len(table3.get_rows())
