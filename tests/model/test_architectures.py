@@ -12,6 +12,7 @@ from tests.model.numpy_transformer import (
     BOS,
     PAD,
     VOCABULARY,
+    parameter_shapes,
     random_parameters,
     random_sentences,
 )
@@ -34,6 +35,7 @@ from tests.model.test_transformer import (
 )
 from tests.model.test_transformer import SOURCE_LENGTHS as LENGTHS
 from transformer_ablation.model import widths
+from transformer_ablation.model.dropout import Noise
 from transformer_ablation.train.loss import loss_sums
 
 
@@ -207,3 +209,31 @@ def test_gradient_of_packed_rows_is_that_of_rows_of_one(case):
         scale = np.abs(b).max()
         assert scale > 0
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "sums", "weights"),
+    [("lstm_2", 5, 0), ("lstm_attention_2", 5, 0), ("dilated_3", 8, 3)],
+)
+def test_every_place_of_dropout_has_a_mask_of_its_own(name, sums, weights, monkeypatch):
+    """Cells: embeddings, between layers, before the logits. Convolutions: embeddings,
+    the input of each; their weights of attention at a rate of their own.
+    """
+    dropped = []
+
+    def drop(self, x, rate, path):
+        dropped.append((rate, path, x.shape))
+        return x
+
+    monkeypatch.setattr(Noise, "drop", drop)
+    module = variant(name)
+    for rates in (Noise(0.1, 0.2, None), Noise(0.1, None, None), Noise(), None):
+        jax.eval_shape(
+            lambda params, rates=rates: module.apply(params, SOURCE, TARGET, rates),
+            {"params": parameter_shapes(module)},
+        )
+    of_weights = [path for rate, path, _ in dropped if rate == 0.2]
+    of_sums = [path for rate, path, _ in dropped if rate == 0.1]
+    assert len(of_weights) == weights and len(of_sums) == 2 * sums
+    assert len({*of_weights, *of_sums}) == weights + sums
+    assert {shape[0] for *_, shape in dropped} == {4}  # masks are by row
