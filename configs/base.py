@@ -14,7 +14,8 @@ def get_config() -> ml_collections.ConfigDict:
 
     config.model = ml_collections.ConfigDict()
     config.model.architecture = "transformer"
-    config.model.num_layers = 6
+    config.model.num_layers = 6  # of either stack; or of the encoder, where the
+    config.model.decoder_layers = placeholder(int)  # decoder has a number of its own
     config.model.d_model = 512
     config.model.d_ff = 2048
     config.model.num_heads = 8

@@ -43,6 +43,7 @@ FIELD_CASES = {
         ["transformer"],
     ),
     "model.num_layers": WHOLE,
+    "model.decoder_layers": OPTIONAL_WHOLE,
     "model.d_model": (WHOLE[0], WHOLE[1], [2, 1024]),  # 1 is odd: refused below
     "model.d_ff": WHOLE,
     "model.num_heads": WHOLE,
@@ -391,6 +392,11 @@ CONTRADICTIONS = {
         "model.compatibility: 'additive', but a convolutional decoder attends by "
         "products; make it scaled_dot or dot",
     ),
+    "as_many_decoder_layers": (
+        {"model__decoder_layers": 6},
+        "model.decoder_layers: 6 is model.num_layers; make it None, which means the "
+        "same, so that equal models have equal configs",
+    ),
     "odd_sinusoids": (
         {"model__d_model": 511},
         "model.d_model: 511 is odd, but sinusoidal positions pair a sine with a "
@@ -698,6 +704,7 @@ def test_base_is_the_papers_base_model(base_config):
     paper = {
         # Table 3, row base.
         "model.num_layers": 6,
+        "model.decoder_layers": None,
         "model.d_model": 512,
         "model.d_ff": 2048,
         "model.num_heads": 8,

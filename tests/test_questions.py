@@ -14,6 +14,7 @@ NAMES = sorted(module.name for module in pkgutil.iter_modules(questions.__path__
 VARIED = {
     "attention_window": {"model.attention_window"},
     "compatibility": {"model.compatibility", "model.d_k"},
+    "depths": {"model.num_layers", "model.decoder_layers"},
     "embeddings": {
         "model.tied_embeddings",
         "model.scale_embeddings",
@@ -101,3 +102,17 @@ def test_search_trains_once():
     assert (
         len({(c.model, c.regularization, c.optimizer, c.train) for c in configs}) == 1
     )
+
+
+def test_depths_by_hand():
+    """N = 6: 8 and 4, 4 and 8; 12, or one layer, in one of the stacks."""
+    found = {n: i.config.model for n, i in expanded("depths", "wmt14").items()}
+    assert {n: (m.num_layers, m.layers_of_decoder) for n, m in found.items()} == {
+        "base": (6, 6),
+        "encoder_4_3": (8, 4),
+        "decoder_4_3": (4, 8),
+        "deep_encoder": (12, 6),
+        "deep_decoder": (6, 12),
+        "flat_encoder": (1, 6),
+        "flat_decoder": (6, 1),
+    }

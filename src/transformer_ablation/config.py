@@ -98,11 +98,14 @@ def text(optional: bool = False) -> Any:
 class ModelConfig:
     """The network (section 3 of the paper). ``d_k`` and ``d_v`` are per head.
 
-    A field that the architecture does not read stands at its value in ``UNREAD``.
+    ``num_layers`` are those of either stack, or of the encoder where the decoder has
+    ``decoder_layers``. A field that the architecture does not read stands at its value
+    in ``UNREAD``.
     """
 
     architecture: str = choice("transformer", "recurrent", "convolutional")
     num_layers: int = integer(1)
+    decoder_layers: int | None = integer(1, optional=True)
     d_model: int = integer(1)
     d_ff: int = integer(1)
     num_heads: int = integer(1)
@@ -128,6 +131,11 @@ class ModelConfig:
     kernel_width: int = integer(1)
     kernel_dilation: str = choice("none", "doubling")
     dtype: str = choice("float32", "bfloat16", "float16")
+
+    @property
+    def layers_of_decoder(self) -> int:
+        """Layers of the decoder's stack; the encoder's are ``num_layers``."""
+        return self.num_layers if self.decoder_layers is None else self.decoder_layers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,6 +253,7 @@ FIELDS: dict[str, dataclasses.Field] = {
 }
 
 _OF_TRANSFORMERS = {
+    "model.decoder_layers": None,
     "model.d_ff": 1,
     "model.num_heads": 1,
     "model.d_k": 1,
@@ -411,6 +420,11 @@ def contradictions(config: Config) -> list[str]:
 def _model_contradictions(config: Config) -> list[str]:
     model, data = config.model, config.data
     problems = _architecture_contradictions(config)
+    if model.decoder_layers == model.num_layers:
+        problems.append(
+            f"model.decoder_layers: {model.decoder_layers} is model.num_layers; make "
+            "it None, which means the same, so that equal models have equal configs"
+        )
     if model.positions == "sinusoidal" and model.d_model % 2:
         problems.append(
             f"model.d_model: {model.d_model} is odd, but sinusoidal positions pair a "

@@ -80,9 +80,11 @@ def stack(arrays, name, settings, x_LD, memory_MD):
     return x_LD
 
 
-@pytest.mark.parametrize("biases", [False, True])
-def test_exported_arrays_give_our_logits(biases, base_config):
-    module = small_module(**FITS, projection_biases=biases)
+@pytest.mark.parametrize("biases, decoder_layers", [(False, None), (True, 1)])
+def test_exported_arrays_give_our_logits(biases, decoder_layers, base_config):
+    module = small_module(
+        **FITS, projection_biases=biases, decoder_layers=decoder_layers
+    )
     params = random_parameters(module, seed=4)
     config = dataclasses.replace(base_config, model=module.config)
     settings = marian.model_config(config, VOCABULARY)

@@ -20,6 +20,7 @@ PAD, BOS, EOS, VOCABULARY = 4, 1, 2, 23
 SMALL = ModelConfig(
     architecture="transformer",
     num_layers=1,
+    decoder_layers=None,
     d_model=12,
     d_ff=20,
     num_heads=2,
@@ -141,7 +142,10 @@ class NumpyTransformer:
         return np.array(rows) * self.kept.sums
 
     def _stack(self, name, x_LD, memory_SD):
-        for n in range(self.model.num_layers):
+        depth = self.model.num_layers
+        if name == "decoder" and self.model.decoder_layers is not None:
+            depth = self.model.decoder_layers
+        for n in range(depth):
             layer = jax.tree.map(lambda leaf, n=n: leaf[n], self.params[name])
             kinds = ["self_attention", "feed_forward"]
             if memory_SD is not None:

@@ -27,6 +27,7 @@ VARIANTS = [
     {"norm": "pre", "tied_embeddings": "decoder", "num_layers": 3},
     {"positions": "learned", "tied_embeddings": "none", "compatibility": "additive"},
     {"projection_biases": True, "num_layers": 2},
+    {"num_layers": 2, "decoder_layers": 3, "norm": "pre"},
 ]
 
 
@@ -172,6 +173,8 @@ def test_flops_of_a_small_model_are_the_hand_count():
     decoder = decoder_self + cross + 5 * network
     expected = 2 * (encoder + decoder) + 5 * 2 * 4 * 10
     assert forward_flops(model, 10, 3, 5, 3, 5) == expected
+    deeper = dataclasses.replace(model, decoder_layers=5)
+    assert forward_flops(deeper, 10, 3, 5, 3, 5) == expected + 3 * decoder
 
 
 def test_flops_grow_with_tokens_and_lengths_as_said():

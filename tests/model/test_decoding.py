@@ -27,7 +27,12 @@ CASES = {
     "post_learned_1": {"positions": "learned", "compatibility": "additive"},
     "post_learned_3": {"num_layers": 3, "positions": "learned", "attention_window": 2},
     "pre_sinusoidal_1": {"norm": "pre", "tied_embeddings": "none"},
-    "pre_sinusoidal_3": {"num_layers": 3, "norm": "pre", "attention_window": 3},
+    "pre_sinusoidal_3": {
+        "num_layers": 1,
+        "decoder_layers": 3,
+        "norm": "pre",
+        "attention_window": 3,
+    },
     "pre_learned_1": {"norm": "pre", "positions": "learned", "attention_window": 4},
     "pre_learned_3": {
         "num_layers": 3,

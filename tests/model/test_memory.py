@@ -49,6 +49,14 @@ def test_rematerialisation_keeps_inputs_and_maps(config):
     assert update_memory(least) == state + 4 * 512 * (2 * 12 + 425)
 
 
+def test_decoder_of_its_own_depth_is_counted(config):
+    """Two more decoder layers of two attentions, a network and three sublayers."""
+    deeper = replace(config, {"model.decoder_layers": 3})
+    parameters = 2 * 576 + 512 + 3 * 24
+    more = 2 * (16 * parameters + 4 * 512 * 425)
+    assert update_memory(deeper) == update_memory(config) + more
+
+
 def test_more_logits_than_a_device_takes_at_once_are_not_counted(config):
     """512 positions of a million pieces: 2^27 of 2^29 logits stand in memory."""
     million = replace(config, {"data.vocabulary_size": 1_000_000})

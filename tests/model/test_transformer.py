@@ -36,6 +36,7 @@ CASES = {
     },
     "pre_none_additive_2": {
         "num_layers": 3,
+        "decoder_layers": 1,
         "norm": "pre",
         "positions": "none",
         "tied_embeddings": "none",
@@ -51,6 +52,7 @@ CASES = {
         "attention_window": 3,
     },
     "post_none_dot_2": {
+        "decoder_layers": 3,
         "positions": "none",
         "tied_embeddings": "decoder",
         "compatibility": "dot",
@@ -131,7 +133,9 @@ def test_sown_weights_equal_those_of_numpy_and_hide_padding(case):
             np.testing.assert_array_equal(rows_LM > 0, seen_LM)
             np.testing.assert_allclose(rows_LM.sum(axis=1), 1, rtol=1e-6)
             found.add((stack, kind, n, h))
-        assert len(found) == 3 * case.model.num_layers * 2
+        model = case.model
+        layers = model.num_layers + 2 * (model.decoder_layers or model.num_layers)
+        assert len(found) == layers * 2
 
 
 def others(tokens):
@@ -153,7 +157,8 @@ def test_logits_ignore_the_token_they_predict_and_later_ones(case):
 def test_logits_ignore_tokens_left_of_the_window(case):
     """Each layer carries a token floor(r / 2) places to the right, no further."""
     window = case.model.attention_window
-    reach = 7 if window is None else case.model.num_layers * (window // 2)
+    layers = case.model.decoder_layers or case.model.num_layers
+    reach = 7 if window is None else layers * (window // 2)
     full = random_sentences((4, 8), [8] * 4, seed=4)
     changed = full.copy()
     changed[:, 0] = others(full[:, 0])

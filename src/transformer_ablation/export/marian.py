@@ -116,9 +116,9 @@ def model_config(config: Config, vocabulary_size: int) -> dict[str, Any]:
     model, rates = config.model, config.regularization
     stacks = {
         f"{stack}_{name}": value
-        for stack in ("encoder", "decoder")
+        for stack, layers in _stacks(model).items()
         for name, value in (
-            ("layers", model.num_layers),
+            ("layers", layers),
             ("ffn_dim", model.d_ff),
             ("attention_heads", model.num_heads),
             ("layerdrop", 0.0),
@@ -209,13 +209,18 @@ def state_dict(model: ModelConfig, params: Mapping[str, Any]) -> dict[str, np.nd
         "model.shared.weight": _stream(params["shared_embedding"]),
         "final_logits_bias": np.zeros((1, len(params["shared_embedding"]))),
     }
-    for stack in ("encoder", "decoder"):
-        for n in range(model.num_layers):
+    for stack, layers in _stacks(model).items():
+        for n in range(layers):
             layer = _layer(params[stack], n)
             arrays |= _layer_arrays(f"model.{stack}.layers.{n}", layer)
     return {
         name: np.ascontiguousarray(x, np.float32) for name, x in sorted(arrays.items())
     }
+
+
+def _stacks(model: ModelConfig) -> dict[str, int]:
+    """Layers of each stack."""
+    return {"encoder": model.num_layers, "decoder": model.layers_of_decoder}
 
 
 def _layer_arrays(name: str, layer: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -47,13 +47,13 @@ def parameter_counts(model: ModelConfig, vocabulary_size: int) -> dict[str, int]
 
 
 def _transformer_parameters(model: ModelConfig) -> dict[str, int]:
-    layers = model.num_layers
+    encoder, decoder = model.num_layers, model.layers_of_decoder
     # Two layer norms an encoder layer, three a decoder layer, and with the
     # norm in front one more at the end of each stack.
-    norms = 5 * layers + (2 if model.norm == "pre" else 0)
+    norms = 2 * encoder + 3 * decoder + (2 if model.norm == "pre" else 0)
     return {
-        "attention": 3 * layers * attention_parameters(model),
-        "feed_forward": 2 * layers * feed_forward_parameters(model),
+        "attention": (encoder + 2 * decoder) * attention_parameters(model),
+        "feed_forward": (encoder + decoder) * feed_forward_parameters(model),
         "layer_norm": norms * 2 * model.d_model,
     }
 
@@ -107,14 +107,14 @@ def forward_flops(
     query_output = 2 * d * heads * (model.d_k + model.d_v)
     key_value = query_output
     ffn = 4 * d * model.d_ff
-    encoder = source_tokens * (query_output + key_value + ffn)
-    decoder = target_tokens * (2 * query_output + key_value + ffn)
-    cross = source_tokens * key_value
-    pairs = source_tokens * source_length + target_tokens * (
-        target_length + source_length
+    score = 2 * heads * (model.d_k + model.d_v)
+    encoder = source_tokens * (query_output + key_value + ffn + source_length * score)
+    decoder = target_tokens * (
+        2 * query_output + key_value + ffn + (target_length + source_length) * score
     )
-    scores = 2 * pairs * heads * (model.d_k + model.d_v)
-    return model.num_layers * (encoder + decoder + cross + scores) + logits
+    cross = source_tokens * key_value
+    layers = model.num_layers * encoder + model.layers_of_decoder * (decoder + cross)
+    return layers + logits
 
 
 def step_flops(

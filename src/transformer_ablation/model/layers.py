@@ -138,9 +138,8 @@ class DecoderLayer(nn.Module):
 FEW_LAYERS, MORE_LAYERS, LARGE = 4, 8, 512
 
 
-def _written_out(config: ModelConfig) -> bool:
-    many = MORE_LAYERS if config.d_model >= LARGE else FEW_LAYERS
-    return config.num_layers <= many
+def _written_out(config: ModelConfig, layers: int) -> bool:
+    return layers <= (MORE_LAYERS if config.d_model >= LARGE else FEW_LAYERS)
 
 
 # What of a layer, besides its input, is kept for the backward pass; the rest of it
@@ -151,8 +150,8 @@ _KEPT = {
 }
 
 
-def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
-    """``num_layers`` layers as one scan: depth costs hardly any compile time.
+def stack(layer: Any, config: ModelConfig, layers: int, methods: list[str]) -> Any:
+    """So many layers as one scan: depth costs hardly any compile time.
 
     Parameters have a leading axis of layers; each listed method takes (carry,
     per-layer input, context) and returns (carry, per-layer output).
@@ -166,8 +165,8 @@ def stack(layer: Any, config: ModelConfig, methods: list[str]) -> Any:
         variable_axes={"params": 0, "attention": 0},
         split_rngs={"params": True},
         in_axes=(0, nn.broadcast),
-        length=config.num_layers,
-        unroll=config.num_layers if _written_out(config) else 1,
+        length=layers,
+        unroll=layers if _written_out(config, layers) else 1,
         methods=methods,
     )(config)
 

@@ -46,14 +46,20 @@ def kept_values(model: ModelConfig, length: float) -> float:
     heads, d = model.num_heads, model.d_model
     attention = heads * (2 * model.d_k + 2 * model.d_v + length)
     feed_forward = model.d_ff * 5 / 4
-    decoder = 2 * attention + feed_forward + 3 * 4 * d
-    maps = 3 * (heads * (2 * model.d_k + model.d_v) + d) + 2 * (model.d_ff + d)
-    layer = {
-        "none": 3 * attention + 2 * feed_forward + 5 * 4 * d,
-        "cheap": 2 * d + maps,
-        "layers": 2 * d,
-    }[model.rematerialize]
-    return model.num_layers * layer + decoder
+    maps = heads * (2 * model.d_k + model.d_v) + d
+
+    def whole(attentions: int) -> float:
+        return attentions * attention + feed_forward + (attentions + 1) * 4 * d
+
+    def layer(attentions: int) -> float:
+        return {
+            "none": whole(attentions),
+            "cheap": d + attentions * maps + model.d_ff + d,
+            "layers": d,
+        }[model.rematerialize]
+
+    encoder = model.num_layers * layer(1)
+    return encoder + model.layers_of_decoder * layer(2) + whole(2)
 
 
 _KEPT = {

@@ -91,15 +91,16 @@ class Transformer(EncoderDecoder):
         self.embeddings = self.new_embeddings()
         self.source_positions = Positions(config)
         self.target_positions = Positions(config)
-        self.encoder = stack(EncoderLayer, config, ["__call__"])
-        self.decoder = stack(DecoderLayer, config, ["__call__", "start"])
+        self.encoder = stack(EncoderLayer, config, config.num_layers, ["__call__"])
+        depth, methods = config.layers_of_decoder, ["__call__", "start"]
+        self.decoder = stack(DecoderLayer, config, depth, methods)
         if config.norm == "pre":
             self.encoder_norm = layer_norm(config)
             self.decoder_norm = layer_norm(config)
 
-    def _layer_numbers(self, noise: Noise | None):
+    def _layer_numbers(self, noise: Noise | None, layers: int):
         """What tells the layers' noise apart; nothing without noise."""
-        return None if noise is None else jnp.arange(self.config.num_layers)
+        return None if noise is None else jnp.arange(layers)
 
     def encode(self, source_BS, noise: Noise | None = None, packed: bool = False):
         """The memory [B, S, D] that the decoder attends to."""
@@ -114,7 +115,8 @@ class Transformer(EncoderDecoder):
         if at:
             mask_B1LM &= same_sequence(at, at)
         context = EncoderContext(mask_B1LM, noise)
-        x_BSD, _ = self.encoder(x_BSD, self._layer_numbers(noise), context)
+        numbers = self._layer_numbers(noise, self.config.num_layers)
+        x_BSD, _ = self.encoder(x_BSD, numbers, context)
         return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
 
     def decode(
@@ -144,7 +146,8 @@ class Transformer(EncoderDecoder):
             memory_mask_B1LM=memory_mask_B1LM,
             noise=noise,
         )
-        x_BTD, _ = self.decoder(x_BTD, self._layer_numbers(noise), context)
+        numbers = self._layer_numbers(noise, self.config.layers_of_decoder)
+        x_BTD, _ = self.decoder(x_BTD, numbers, context)
         return self.decoder_norm(x_BTD) if self.config.norm == "pre" else x_BTD
 
     def start_cache(
@@ -164,7 +167,7 @@ class Transformer(EncoderDecoder):
         return DecodeCache(
             layers=tuple(
                 {**jax.tree.map(lambda x, n=n: x[n], stacked), **past}
-                for n in range(self.config.num_layers)
+                for n in range(self.config.layers_of_decoder)
             ),
             origin_BCT=jnp.zeros(
                 (batch, 1 if fitted else candidates, length), jnp.int32
