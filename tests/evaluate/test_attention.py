@@ -77,10 +77,18 @@ def ids(split):
     return [[x.tolist() for x in side] for side in (split.source, split.target)]
 
 
-@pytest.mark.parametrize("window", [None, 3, 4])
-def test_weights_are_those_of_a_numpy_transformer(params, window):
+@pytest.mark.parametrize(
+    ("window", "changes"),
+    [
+        (None, {}),
+        (3, {}),
+        (4, {"model.attention_implementation": "xla", "model.rematerialize": "layers"}),
+    ],
+)
+def test_weights_are_those_of_a_numpy_transformer(params, window, changes):
     """Padded together; hidden places and padding have exactly 0."""
-    record = attention.Recorder(model_with({"model.attention_window": window}))
+    model = model_with({"model.attention_window": window, **changes})
+    record = attention.Recorder(model)
     sources, targets = ids(seven_sentences())
     found = record(params, sources, targets)
     assert len(found) == 7
