@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from absl import flags
 
 from experiments import (
@@ -18,7 +19,7 @@ from experiments import (
 )
 from experiments.attention_ids import Ids, encoded
 from experiments.attention_texts import Text
-from experiments.figure_folder import writable_folder
+from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.telling import tell
 from transformer_ablation.report import attention_page, attention_sheets
 from transformer_ablation.report.cells import plain
@@ -34,6 +35,7 @@ def write(
     run = loading.read_run(folder)
     run_data.record_of(run)
     place = Path(options.out or folder / "attention")
+    need_matplotlib("attention of a sentence")
     writable_folder(place, "out")
     config = decoding_flags.changed(run.config, options)
     from transformer_ablation import parallel
@@ -67,6 +69,11 @@ def _pairs(
     pairs = [each.source for each in ids], [each.target for each in ids]
     found = record(parallel.on_one_device(trained.params), *pairs)
     for text, each, weights in zip(texts, ids, found, strict=True):
+        if not all(np.isfinite(x).all() for x in weights):
+            raise loading.LoadError(
+                "the parameters give no finite attention: the run "
+                "has diverged; take an earlier checkpoint with --step"
+            )
         read = [BOS, *each.target[:-1]]
         sides = [labels(vocabulary.pieces(x)) for x in (each.source, read, each.target)]
         target = vocabulary.decode(each.target)
