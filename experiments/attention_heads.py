@@ -11,7 +11,7 @@ from experiments import decoding_flags, loading, run_data, shared_flags
 from experiments.attention_importance import Values, add_importance
 from experiments.telling import tell
 from transformer_ablation.report import samples
-from transformer_ablation.report.head_table import HeadRow, HeadTable, known
+from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
 
 
 def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
