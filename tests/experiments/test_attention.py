@@ -197,3 +197,10 @@ def test_diverged_run_is_named(run, tmp_path, monkeypatch):
     code, _, error = run("--source=a", "--target=b", f"--out={tmp_path}")
     assert code == 2 and "no finite attention: the run has diverged" in error
     assert not any(tmp_path.iterdir())
+
+
+def test_no_run_is_worked_on_before_all_are_found_fit(run, base, tmp_path):
+    broken = shutil.copytree(base, tmp_path / "broken")
+    shutil.rmtree(broken / "checkpoints")
+    code, _, error = run("--summary", f"--runs={base},{broken}", of=None)
+    assert code == 2 and "no checkpoint yet" in error and "summing up" not in error
