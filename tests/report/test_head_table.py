@@ -67,11 +67,14 @@ def test_heads_are_counted_by_the_place_of_half_their_weight():
     block = text[text.index("Means, and heads") :].splitlines()[1:3]
     columns = block[0].split()
     assert columns[-6:] == [*"diagonal previous next first last elsewhere".split()]
-    # Means of 0.5, 0.25, 0 and of 3, 1, 0.5, 0.5; a blank for previous and next.
-    assert block[1].split() == ["cross", "4", "0.25", "1.25", *"1111"]
+    # Means of 0.5, 0.25, 0 and of 3, 1, 0.5, 0.5.
+    assert block[1].split() == ["cross", "4", "0.25", "1.25", *"100111"]
     (found,) = json.loads(render(heads, "json"))["overview"]
-    assert found["places"] == {"diagonal": 1, "first": 1, "last": 1, "elsewhere": 1}
+    assert list(found["places"].values()) == [1, 0, 0, 1, 1, 1]
     assert found["heads"] == 4 and found["entropy_share"] == 0.25
+    rows = [HeadRow("r", "decoder", 1, 1, {"diagonal": 0.9, "next": None})]
+    (found,) = json.loads(render(heads._replace(rows=rows), "json"))["overview"]
+    assert found["places"] == {"diagonal": 1, "elsewhere": 0}
     assert "<p>Means, and heads with" in render(heads, "html")
     assert "Means, and heads" not in render(TABLE, "text")
 

@@ -109,7 +109,8 @@ class HeadTable(NamedTuple):
 
 class Overview(NamedTuple):
     """Heads of a kind: how many, the mean of ``entropy_share`` and of ``distance``, and
-    how many have at least half of their weight on each of ``PLACES``, or ELSEWHERE."""
+    how many have at least half of their weight on each of the ``PLACES`` that the kind
+    has, or ELSEWHERE."""
 
     run: str
     kind: str
@@ -126,7 +127,9 @@ def overview(heads: HeadTable) -> list[Overview]:
     found = []
     for (run, kind), rows in itertools.groupby(heads.rows, lambda r: (r.run, r.kind)):
         values = [row.values for row in rows]
-        places = Counter(_place(each) for each in values)
+        counts = Counter(_place(each) for each in values)
+        there = [p for p in PLACES if any(each.get(p) is not None for each in values)]
+        places = {place: counts[place] for place in (*there, ELSEWHERE)}
         share, distance = _mean(values, "entropy_share"), _mean(values, "distance")
         found.append(Overview(run, kind, len(values), share, distance, places))
     return found

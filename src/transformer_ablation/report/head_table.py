@@ -92,9 +92,9 @@ def _overview_lines(found: Sequence[Overview]) -> list[str]:
 
 
 def _overview_cells(found: Sequence[Overview]) -> list[tuple[str, list[str]]]:
-    """Heading and cells of the numbers; no head is a blank cell."""
+    """Heading and cells of the numbers; blank for a place that the kind has not."""
     counted = [
-        (name, [str(o.places.get(name) or "") for o in found])
+        (name, [str(o.places.get(name, "")) for o in found])
         for name in (*PLACES, ELSEWHERE)
     ]
     return [
