@@ -96,7 +96,9 @@ def _choose(
     """The newest ``count`` checkpoints, the last of them ``step`` if given."""
     where = f"{run.directory}/checkpoints"
     if not found:
-        raise LoadError(f"{where}: no checkpoint yet; the run is {run.state}")
+        steps, every = run.config.train.steps, run.config.train.checkpoint_every_steps
+        due = f"the first comes by update {min(every or steps, steps)}"
+        raise LoadError(f"{where}: no checkpoint yet; the run is {run.state}; {due}")
     if step is not None and step not in found:
         raise LoadError(f"{where}: no checkpoint of update {step}; there are {found}")
     chosen = [s for s in found if step is None or s <= step][-count:]
