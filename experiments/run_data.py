@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.loading import LoadError, SavedRun
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.data.corpus import manifest_differences, manifest_hash
 from transformer_ablation.data.tokens import Prepared
+from transformer_ablation.runs.errors import LoadError
+from transformer_ablation.runs.loading import SavedRun
 
 
 def check_data(run: SavedRun, recorded: Mapping[str, Any], prepared: Prepared) -> None:

@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.building import build_model
 from transformer_ablation import parallel
 from transformer_ablation.config import replace
 from transformer_ablation.model.memory import update_memory
+from transformer_ablation.runs.building import build_model
 from transformer_ablation.train import step
 
 
