@@ -23,11 +23,13 @@ def rows(tmp_path):
     ]
     first = written.scored(base, 4.9, 25.0)
     first["scores"] += more
+    second = written.scored(base, 4.8, 25.2, seed=1)
+    second["scores"].append(written.bleu_score(24.9, beam_size=2))
     failed = written.record(heads, 1, "failed", reason="out of memory", step=7)
     failed |= {"device": None, "flops": None, "seconds": None, "parameters": None}
     records = [
         first,
-        written.scored(base, 4.8, 25.2, seed=1),
+        second,
         written.scored(window, 5.5, 24.1),
         failed,
     ]
@@ -79,6 +81,7 @@ def test_scores_say_how_they_were_made(rows):
     assert found == {
         "validation_ppl": 4.9,
         "validation_bleu": 25.0,
+        "validation_bleu[beam_size=2]": None,
         "validation_bleu[beam_size=8]": 26.5,
         "validation_bleu[average_checkpoints=2]": 27.0,
         "validation_bleu[step=50000]": 20.0,
@@ -86,6 +89,7 @@ def test_scores_say_how_they_were_made(rows):
     }
     other = of(rows, "base", 1)
     assert other["validation_bleu"] == 25.2
+    assert other["validation_bleu[beam_size=2]"] == 24.9
     assert other["validation_bleu[beam_size=8]"] is None
     assert of(rows, "A_h4", 1)["validation_bleu"] is None
 
