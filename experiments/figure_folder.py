@@ -1,4 +1,4 @@
-"""The folder of a table's figures, and what drawing them needs."""
+"""A folder for figures, and what drawing them needs."""
 
 import importlib.util
 import tempfile
@@ -20,13 +20,13 @@ def need_matplotlib(flag: str) -> None:
         )
 
 
-def figure_folder(given: str | Path) -> Path:
-    """The folder, made if needed and tried, before the work of a table.
+def writable_folder(given: str | Path, flag: str) -> Path:
+    """The folder that a flag names, made if needed and tried, before the work.
 
     Raises:
       UsageError: if no file can be written there, or matplotlib is missing.
     """
-    need_matplotlib("--figures")
+    need_matplotlib(f"--{flag}")
     path = Path(given)
     try:
         if not str(given).strip():
@@ -37,7 +37,7 @@ def figure_folder(given: str | Path) -> Path:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise UsageError(
-            f"--figures={given}: cannot write there ({why}); name a folder for the "
-            "figures, which is made if it is missing"
+            f"--{flag}={given}: cannot write there ({why}); name a folder with "
+            f"--{flag}, which is made if it is missing"
         ) from None
     return path

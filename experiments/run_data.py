@@ -1,13 +1,45 @@
 """Whether the data at hand are those that a run was trained on."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.data.corpus import manifest_differences, manifest_hash
-from transformer_ablation.data.tokens import Prepared
+from transformer_ablation.data.tokens import Prepared, prepare
+from transformer_ablation.report.record import read_record
 from transformer_ablation.runs.errors import LoadError
 from transformer_ablation.runs.loading import SavedRun
+
+
+def record_of(run: SavedRun) -> dict[str, Any] | None:
+    """The record of a run of this program's version, or None where there is none.
+
+    Raises:
+      LoadError: for one of another version's.
+    """
+    record = read_record(run.directory)
+    if record is not None:
+        check_version(run, record)
+    return record
+
+
+def prepared_of(run: SavedRun, cache: Path) -> Prepared:
+    """The data of a run, which are those that it is or was trained on.
+
+    Raises:
+      LoadError: if they are not, or nothing says which they were.
+      CorpusError, VocabularyError: as ``prepare``.
+    """
+    record = record_of(run)
+    if record is None or record["data"] is None:
+        raise LoadError(
+            f"{run.directory}: no record says which data it was trained on; wait until "
+            "its training has begun"
+        )
+    prepared = prepare(run.config.data, cache)
+    check_data(run, record["data"], prepared)
+    return prepared
 
 
 def check_data(run: SavedRun, recorded: Mapping[str, Any], prepared: Prepared) -> None:

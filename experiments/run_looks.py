@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from transformer_ablation import parallel
-from transformer_ablation.evaluate import fixed_sentences
+from transformer_ablation.evaluate import attention, fixed_sentences
 from transformer_ablation.model.positions import position_tables
 from transformer_ablation.report import attention_sheets, sample_text, samples
 from transformer_ablation.report.metrics import MetricWriter
@@ -67,19 +67,16 @@ def _attention(parts: Any, writer: MetricWriter) -> Look:
     prepared = parts.prepared
     numbers = _chosen(prepared, SHOWN, MOST_SHOWN_PIECES)
     split = prepared.validation
-    chosen = type(split)(split.source.take(numbers), split.target.take(numbers))
-    record = fixed_sentences.make_attention(parts.model, chosen)
+    chosen = split.take(numbers)
+    record = attention.Recorder(parts.model)
+    ids = [[*map(np.ndarray.tolist, side)] for side in (chosen.source, chosen.target)]
     names = [
-        [
-            prepared.vocabulary.pieces(side[i].tolist())
-            for side in (chosen.source, chosen.target)
-        ]
-        for i in range(len(numbers))
+        [*map(prepared.vocabulary.pieces, pair)] for pair in zip(*ids, strict=True)
     ]
     tables: dict[str, bytes] = {}
 
     def look(step: int, params: Any) -> None:
-        found = record(params)
+        found = record(params, *ids)
         for number, each, (source, target) in zip(numbers, found, names, strict=True):
             shifted = ["<s>", *target[:-1]]
             labels = {
@@ -104,11 +101,11 @@ def _attention(parts: Any, writer: MetricWriter) -> Look:
 
 
 def _entropies(
-    found: list[fixed_sentences.Attention],
+    found: list[attention.Attention],
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Tag and entropies of all queries, a head."""
-    for kind in fixed_sentences.KINDS:
-        parts = [fixed_sentences.entropies(getattr(each, kind)) for each in found]
+    for kind in attention.KINDS:
+        parts = [attention.entropies(getattr(each, kind)) for each in found]
         joined_NHL = np.concatenate(parts, axis=-1)
         for layer, head in np.ndindex(joined_NHL.shape[:2]):
             tag = f"entropy_{kind}_layer_{layer + 1}/head_{head + 1}"

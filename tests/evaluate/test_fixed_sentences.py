@@ -1,6 +1,5 @@
-"""A few fixed sentences: greedy words by a numpy model, weights by their sums."""
+"""A few fixed sentences: greedy words by a numpy model, and which are short."""
 
-import numpy as np
 import pytest
 
 from tests.evaluate.test_perplexity import (
@@ -34,35 +33,6 @@ def test_translations_are_the_likeliest_word_at_every_place(params):
             words.append(int(reference.log_probabilities(memory, words)[-1].argmax()))
         assert ours.ids == [word for word in words if word != EOS]
         assert ours.unfinished == (EOS not in words)
-
-
-def test_weights_are_of_real_places_alone_and_sum_to_one(params):
-    """Of each pair as if it were alone, though the rows are padded together."""
-    pairs = seven_sentences()
-    found = fixed_sentences.make_attention(tiny_model(), pairs)(params)
-    for i, each in enumerate(found):
-        s, t = int(pairs.source.lengths[i]), int(pairs.target.lengths[i])
-        assert each.encoder.shape[-2:] == (s, s)
-        assert each.decoder.shape[-2:] == (t, t)
-        assert each.cross.shape[-2:] == (t, s)
-        for weights in each:
-            np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-6)
-        later = np.triu(np.ones((t, t), bool), 1)
-        assert (each.decoder[..., later] == 0).all()
-        if i > 1:
-            continue  # each compiles a program of its own
-        one = TokenizedSplit(
-            *(side.take(np.array([i])) for side in vars(pairs).values())
-        )
-        (alone,) = fixed_sentences.make_attention(tiny_model(), one)(params)
-        for ours, theirs in zip(each, alone, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
-
-
-def test_entropy_is_that_of_each_querys_weights():
-    weights_NHLM = np.array([[[[0.25] * 4, [0, 1, 0, 0], [0.5, 0, 0.5, 0]]]])
-    found = fixed_sentences.entropies(weights_NHLM)
-    np.testing.assert_allclose(found, [[[np.log(4), 0, np.log(2)]]], rtol=1e-12)
 
 
 def test_short_pairs_are_found_or_else_the_shortest():

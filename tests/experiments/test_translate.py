@@ -509,11 +509,8 @@ def test_unfinished_run_without_checkpoint_is_one_message(moved, refused):
     record["status"] = "preempted"
     (moved / "record.json").write_text(json.dumps(record))
     shutil.rmtree(moved / "checkpoints")
-    message = refused(f"--run={moved}")
-    assert message == (
-        f"{moved}/checkpoints: no checkpoint yet; the run is preempted; the first is "
-        "saved after update 50\n"
-    )
+    told = "no checkpoint yet; the run is preempted; the first comes by update 50"
+    assert refused(f"--run={moved}") == f"{moved}/checkpoints: {told}\n"
     assert not (moved / "checkpoints").exists()
 
 

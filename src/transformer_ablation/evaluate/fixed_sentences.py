@@ -5,7 +5,7 @@ All is computed on one device of this process: the others need not take part.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,12 +18,6 @@ from transformer_ablation.evaluate.translation import (
     read_best,
     search_settings,
 )
-
-KINDS = {
-    "encoder": ("encoder", "self_attention"),
-    "decoder": ("decoder", "self_attention"),
-    "cross": ("decoder", "cross_attention"),
-}
 
 
 def short_enough(split: TokenizedSplit, longest: int) -> np.ndarray:
@@ -51,55 +45,3 @@ def make_greedy(
         return [read_best(found, row, int(cap_B[row])) for row in range(rows)]
 
     return translate
-
-
-class Attention(NamedTuple):
-    """The weights of one pair under teacher forcing, of real positions alone.
-
-    encoder [N, H, S, S], decoder [N, H, T, T] and cross [N, H, T, S], N the layers.
-    Query position t of the decoder is the piece before target t.
-    """
-
-    encoder: np.ndarray
-    decoder: np.ndarray
-    cross: np.ndarray
-
-
-def make_attention(
-    model: Any, pairs: TokenizedSplit
-) -> Callable[[Any], list[Attention]]:
-    """``attention(params)``: the weights of each pair, by a program of its own."""
-    source, target = pairs.source, pairs.target
-    rows = len(source)
-    every = np.arange(rows)
-    source_BS = source.padded(every, rows, int(source.lengths.max()))
-    target_BT = target.padded(every, rows, int(target.lengths.max()))
-
-    @jax.jit
-    def record(params: Any) -> dict[str, jax.Array]:
-        given = source_BS, target_BT
-        # Logits are not asked for, so they are not computed.
-        _, sown = model.apply(
-            {"params": params}, *given, method="factors", mutable=["attention"]
-        )
-        return {
-            kind: sown["attention"][stack][part]["weights"][0]
-            for kind, (stack, part) in KINDS.items()
-        }
-
-    def attention(params: Any) -> list[Attention]:
-        found = jax.device_get(record(params))
-        result = []
-        for row, (s, t) in enumerate(zip(source.lengths, target.lengths, strict=True)):
-            sizes = {"encoder": (s, s), "decoder": (t, t), "cross": (t, s)}
-            parts = {k: found[k][:, row, :, :m, :n] for k, (m, n) in sizes.items()}
-            result.append(Attention(**parts))
-        return result
-
-    return attention
-
-
-def entropies(weights_NHLM: np.ndarray) -> np.ndarray:
-    """The entropy of each query's weights, in nats: [N, H, L]."""
-    positive = np.where(weights_NHLM > 0, weights_NHLM, 1.0)
-    return -(weights_NHLM * np.log(positive)).sum(axis=-1)

@@ -13,6 +13,9 @@ LEAST_LABELLED = 6
 WIDEST = 2400  # dots of all heads of a layer
 MARGIN = 90  # dots for the pieces, left and below
 MOST_POSITIONS = 128
+# Of a place that a query may not see, and of what parts the panels.
+HIDDEN, BETWEEN = "#D6E6F5", "#56B4E9"
+LEAST = np.finfo(np.float32).tiny
 
 
 def sheet(
@@ -20,8 +23,8 @@ def sheet(
 ) -> bytes:
     """A row a layer, a panel a head: query positions down, key positions across.
 
-    Black is a weight of 1, white one of 0. Pieces stand beside the outer panels, where
-    there is room for them.
+    Black is a weight of 1, white one of about 0, and pale blue exactly 0: a place that
+    the query may not see. Pieces stand beside the outer panels, where there is room.
     """
     layers, heads, rows, columns = weights_NHLM.shape
     cell = max(2, min(CELL, WIDEST // (heads * (columns + 1))))
@@ -33,7 +36,7 @@ def sheet(
         layers * (rows + 1), heads * (columns + 1)
     )[:-1, :-1]
     figure, axes = _figure(mosaic.shape, cell, title)
-    axes.imshow(mosaic, cmap=_grey(), vmin=0, vmax=1, interpolation="nearest")
+    axes.imshow(mosaic, cmap=_grey(), vmin=LEAST, vmax=1, interpolation="nearest")
     if cell >= LEAST_LABELLED:
         _label(axes.yaxis, queries, layers, cell)
         _label(axes.xaxis, keys, heads, cell, rotation=90)
@@ -96,7 +99,7 @@ def _new_figure(width: float, height: float, layout: Any = None) -> Any:
 def _grey() -> Any:
     import matplotlib
 
-    return matplotlib.colormaps["Greys"].with_extremes(bad="#56B4E9")
+    return matplotlib.colormaps["Greys"].with_extremes(under=HIDDEN, bad=BETWEEN)
 
 
 def _png(figure: Any) -> bytes:

@@ -1,7 +1,7 @@
 """A comparison as one HTML file: tables, and every sentence to filter and sort."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from transformer_ablation.report.cells import number
 from transformer_ablation.report.comparison.data import OUTCOMES
@@ -26,18 +26,10 @@ from transformer_ablation.report.page.document import (
     escape,
     isolated,
 )
+from transformer_ablation.report.page.tables import Cell, table
 from transformer_ablation.report.text_metrics import SPACELESS, tokeniser_of
 
 MINUS = "\N{MINUS SIGN}"
-
-
-class Cell(NamedTuple):
-    """HTML, and the unrounded value that it is sorted by."""
-
-    html: str
-    value: float | None = None
-    left: bool = False
-    head: bool = False
 
 
 def as_html(comparison: Comparison, sentences: int | None) -> str:
@@ -78,7 +70,7 @@ def _corpus(comparison: Comparison) -> str:
         for line in corpus_lines(comparison)
     ]
     heads = [_left(""), _left(""), *(Cell(METRICS[n]) for n in names)]
-    return _table("Corpus scores", heads, rows)
+    return table("Corpus scores", heads, rows)
 
 
 def _wins(comparison: Comparison) -> str:
@@ -104,7 +96,7 @@ def _wins(comparison: Comparison) -> str:
         )
     names = ("", f"{first} better", "ties", f"{second} better", "identical")
     heads = [*map(Cell, names), Cell("p sign test"), Cell("")]
-    return f"<p>Sentences with the higher {metric}.</p>\n" + _table("Wins", heads, rows)
+    return f"<p>Sentences with the higher {metric}.</p>\n" + table("Wins", heads, rows)
 
 
 def _lengths(comparison: Comparison) -> str:
@@ -122,7 +114,7 @@ def _lengths(comparison: Comparison) -> str:
     heads = [_left("length"), Cell("sentences")]
     for name in ("bleu", "chrf"):
         heads += _three_heads(comparison, METRICS[name])
-    return _table("Scores by length", heads, rows)
+    return table("Scores by length", heads, rows)
 
 
 def _words(comparison: Comparison) -> str:
@@ -142,7 +134,7 @@ def _words(comparison: Comparison) -> str:
     heads = [_left("frequency"), Cell("in references")]
     heads += _three_heads(comparison, "F1")
     origin = escape(comparison.frequencies.origin)
-    return f"<p>Frequency in {origin}; F1 in percent.</p>\n" + _table(
+    return f"<p>Frequency in {origin}; F1 in percent.</p>\n" + table(
         "F1 by frequency", heads, rows
     )
 
@@ -162,8 +154,8 @@ def _ngrams(comparison: Comparison) -> str:
         ]
         names = ("score", first, second, "in references")
         label = ngram_heading(comparison.options.ngrams, name)
-        table = _table(label, [_left("n-gram"), *map(Cell, names)], rows, sortable=True)
-        parts.append(f"<h3>{heading}</h3>\n{table if rows else '<p>None.</p>'}")
+        shown = table(label, [_left("n-gram"), *map(Cell, names)], rows, sortable=True)
+        parts.append(f"<h3>{heading}</h3>\n{shown if rows else '<p>None.</p>'}")
     return "\n".join(parts)
 
 
@@ -260,36 +252,3 @@ def _bars(both: Both, most: float) -> Cell:
         if value is not None
     )
     return Cell(f'<div class="bars" aria-hidden="true">{bars}</div>', left=True)
-
-
-def _table(
-    label: str,
-    heads: Sequence[Cell],
-    rows: Sequence[Sequence[Cell]],
-    sortable: bool = False,
-) -> str:
-    """A table in a region of that name, which scrolls sideways, also by keys."""
-    kind = ' class="sortable"' if sortable else ""
-    lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    top = "".join(
-        f'<th scope="col"{_class(head)}>{head.html}</th>'
-        if head.html
-        else f"<td{_class(head)}></td>"
-        for head in heads
-    )
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(label)}">\n'
-        f"<table{kind}>\n<thead><tr>{top}</tr></thead>\n"
-        f"<tbody>\n{lines}\n</tbody>\n</table></div>"
-    )
-
-
-def _cell(cell: Cell) -> str:
-    value = "" if cell.value is None else f' data-value="{cell.value!r}"'
-    if cell.head:
-        return f'<th scope="row"{_class(cell)}>{cell.html}</th>'
-    return f"<td{_class(cell)}{value}>{cell.html}</td>"
-
-
-def _class(cell: Cell) -> str:
-    return ' class="left"' if cell.left else ""

@@ -1,0 +1,68 @@
+"""What each head of a run is worth: scores with its output set to zero."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from experiments.telling import tell
+from transformer_ablation.config import Config
+from transformer_ablation.report.head_table import known
+from transformer_ablation.runs.loading import Trained
+from transformer_ablation.vocabulary import Vocabulary
+
+Item = TypeVar("Item")
+# Columns by head: kind, layer and number, which count from 0.
+Values = dict[tuple[str, int, int], dict[str, float | None]]
+
+
+def add_importance(
+    trained: Trained,
+    config: Config,
+    vocabulary: Vocabulary,
+    pairs: Any,
+    texts: Sequence[tuple[str, str]] | None,
+    values: Values,
+) -> dict[str, float]:
+    """Adds what each head is worth to its values; the scores of the whole model."""
+    from transformer_ablation.evaluate import head_importance
+    from transformer_ablation.evaluate.bleu import corpus_bleu
+
+    model, params = trained.model, trained.params
+    heads = head_importance.heads(model.config)
+    rows = config.decode.sentences_per_batch
+    scores = head_importance.perplexities(model, params, pairs, rows, heads)
+    whole, *without = _timed(scores, len(heads), "scoring")
+    for head, score in zip(heads, without, strict=True):
+        own = values.setdefault(head, {})
+        own["loss_lost"] = (score.nll - whole.nll) / whole.target_tokens
+        own["ppl_lost"] = known(score.value - whole.value)
+    facts = {"ppl": whole.value}
+    if texts is not None:
+        sources, references = zip(*texts, strict=True)
+        found = head_importance.translations(
+            model, params, pairs.source, sources, config.decode, heads
+        )
+        bleus = (
+            corpus_bleu([vocabulary.decode(b.ids) for b in best], references).value
+            for best in found
+        )
+        bleu, *others = _timed(bleus, len(heads), "translating")
+        for head, other in zip(heads, others, strict=True):
+            values[head]["bleu_lost"] = bleu - other
+        facts |= {"bleu": bleu, "beam": config.decode.beam_size}
+    return facts
+
+
+def _timed(items: Iterable[Item], count: int, what: str) -> Iterator[Item]:
+    """The items, the whole model's first, and how long the others will take."""
+    tell(f"{what} with all heads")
+    begun = time.monotonic()
+    for number, item in enumerate(items):
+        minutes = (time.monotonic() - begun) / 60
+        if number == 0:  # it has compiled what the others use
+            most = max(1, round(minutes * count))
+            tell(f"{what} without each of {count} heads: at most {most} min")
+        if number == 1 and minutes * (count - 1) > 1:
+            tell(f"{what}: about {minutes * (count - 1):.0f} min to go")
+        begun = time.monotonic()
+        yield item
