@@ -8,8 +8,8 @@ import numpy as np
 from absl import flags
 
 from experiments import decoding_flags, run_data, shared_flags
-from experiments.telling import tell
 from experiments.attention_importance import Values, add_importance
+from experiments.telling import tell
 from transformer_ablation.report import samples
 from transformer_ablation.report.head_table import HeadRow, HeadTable, known
 from transformer_ablation.runs import loading
