@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -16,12 +17,15 @@ from experiments import (
 )
 from experiments.attention_ids import Ids, encoded
 from experiments.attention_texts import Text
-from experiments.figure_folder import writable_folder
+from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.telling import tell
 from transformer_ablation.report.cells import plain
 from transformer_ablation.report.json_file import write_bytes, write_text
 from transformer_ablation.runs import loading
 from transformer_ablation.runs.loading import SavedRun, Trained
+
+if TYPE_CHECKING:  # it loads JAX
+    from transformer_ablation.runs.attending import Attended
 
 
 def write(
@@ -31,6 +35,7 @@ def write(
     run = loading.read_run(folder)
     run_data.record_of(run)
     place = Path(options.out or folder / "attention")
+    need_matplotlib("attention of a sentence")
     writable_folder(place, "out")
     config = decoding_flags.changed(run.config, options)
     from transformer_ablation import parallel
@@ -44,25 +49,25 @@ def write(
     count = config.decode.average_checkpoints
     trained = loading.load(run, count, options.step, tell)
     ids = encoded(texts, trained, config, run.vocabulary)
-    key = str(run.directory.absolute()), trained.steps, ids
+    shown = attended(run, trained, texts, ids)
     for text, each in zip(texts, ids, strict=True):
         target = plain(run.vocabulary.decode(each.target))
-        shown = f"  source: {plain(text.source)}\n  target: {target}\n"
-        output.print_text(f"{text.heading}\n{shown}")
-    for path in put(place, key, run, trained, texts, ids):
+        sides = f"  source: {plain(text.source)}\n  target: {target}\n"
+        output.print_text(f"{text.heading}\n{sides}")
+    key = str(run.directory.absolute()), trained.steps, ids
+    for path in put(place, key, texts[0].source, shown):
         print(f"wrote {path}")
 
 
-def put(
-    place: Path,
-    key: tuple,
-    run: SavedRun,
-    trained: Trained,
-    texts: Sequence[Text],
-    ids: Sequence[Ids],
-) -> Iterator[Path]:
-    """Writes sheets and a page into a folder, named by the first words and a key."""
-    from transformer_ablation.runs import attending
+def attended(
+    run: SavedRun, trained: Trained, texts: Sequence[Text], ids: Sequence[Ids]
+) -> "list[Attended]":
+    """The sentences with their weights.
+
+    Raises:
+      LoadError: for parameters of a run that has diverged.
+    """
+    from transformer_ablation.runs.attending import attend
 
     tell("computing the attention")
     about = f"{run.directory}, update {', '.join(map(str, trained.steps))}."
@@ -70,13 +75,20 @@ def put(
         (f"{text.heading}: {text.source}", each.note, each.source, each.target)
         for text, each in zip(texts, ids, strict=True)
     ]
-    shown = list(attending.attend(trained, run.vocabulary, about, pairs))
-    first = texts[0].source
-    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return list(attend(trained, run.vocabulary, about, pairs))
+
+
+def put(
+    place: Path, key: tuple, first: str, shown: "Sequence[Attended]"
+) -> Iterator[Path]:
+    """Writes sheets and a page into a folder, named by the first source and a key."""
+    from transformer_ablation.runs import attending
+
     name = place / _name(first, key)
     for ending, png in attending.sheets(shown):
         write_bytes(path := name.with_name(f"{name.name}-{ending}.png"), png)
         yield path
+    more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
     html = attending.page(shown, f"Attention: {first}{more}")
     write_text(path := name.with_name(f"{name.name}.html"), html)
     yield path

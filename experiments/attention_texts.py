@@ -1,5 +1,6 @@
 """The sentences whose attention is shown, as text."""
 
+import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -36,7 +37,10 @@ def given(options: flags.FlagValues) -> list[Text] | range:
     if "-" in sources:
         if len(sources) > 1 or targets:
             raise UsageError("--source=- reads all from stdin; give it alone")
-        sources, name = list(line_streams.decoded(sys.stdin.buffer)), "line {}"
+        if sys.stdin is None:
+            raise UsageError("--source=-: there is no standard input")
+        lines = itertools.islice(sys.stdin.buffer, MOST_SENTENCES + 1)
+        sources, name = list(line_streams.decoded(lines)), "line {}"
     if targets and len(targets) != len(sources):
         raise UsageError(
             f"{len(sources)} --source, but {len(targets)} --target: give each its own, "
@@ -71,9 +75,9 @@ def _places(asked: str) -> range:
 
 def _count(sentences: int) -> None:
     if not 1 <= sentences <= MOST_SENTENCES:
+        asked = "more" if sentences else "none"
         raise UsageError(
-            f"{sentences} sentences are asked for; a page shows from 1 to "
-            f"{MOST_SENTENCES}"
+            f"a page shows from 1 to {MOST_SENTENCES} sentences; {asked} are asked for"
         )
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from experiments.command import UsageError
 
 
-def need_matplotlib(flag: str) -> None:
-    """Refuses a flag that matplotlib is missing for.
+def need_matplotlib(what: str) -> None:
+    """Refuses a flag or command that matplotlib is missing for.
 
     Raises:
       UsageError: if it is not installed.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError(
-            f"{flag} needs matplotlib, which is not installed: pip install -r "
+            f"{what} needs matplotlib, which is not installed: pip install -r "
             "requirements.txt"
         )
 
@@ -24,9 +24,8 @@ def writable_folder(given: str | Path, flag: str) -> Path:
     """The folder that a flag names, made if needed and tried, before the work.
 
     Raises:
-      UsageError: if no file can be written there, or matplotlib is missing.
+      UsageError: if no file can be written there.
     """
-    need_matplotlib(f"--{flag}")
     path = Path(given)
     try:
         if not str(given).strip():

@@ -6,7 +6,7 @@ from pathlib import Path
 from absl import flags
 
 from experiments import command, table_flags
-from experiments.figure_folder import writable_folder
+from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.output import output_file, put
 from experiments.telling import tell
 from transformer_ablation.report.damage import damage_named
@@ -45,7 +45,10 @@ def print_table(
     """
     check_format(format)
     place = output_file(out, format)
-    folder = None if figures is None else writable_folder(figures, "figures")
+    folder = None
+    if figures is not None:
+        need_matplotlib("--figures")
+        folder = writable_folder(figures, "figures")
     with damage_named(workdir):
         table = read_table(workdir, options, tell)
         details = read_details(workdir, table) if format == "html" else None

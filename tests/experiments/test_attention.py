@@ -8,10 +8,12 @@ import shutil
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import attention, command
 from tests.experiments import tiny_sweeps as tiny
+from transformer_ablation.evaluate.attention import Attention, Recorder
 from transformer_ablation.report.record import read_record, update_record
 
 
@@ -160,7 +162,7 @@ def test_runs_stand_beside_each_other(run, folder):
         (["--validation=8"], "there is no line 8; the split has 7"),
         (["--validation=0"], "--validation=0: name a line from 1 on"),
         (["--validation=3:2"], "--validation=3:2: name a line"),
-        (["--validation=1:21"], "21 sentences are asked for; a page shows from"),
+        (["--validation=1:21"], "a page shows from 1 to 20 sentences; more"),
         (["--summary", "--sentences=0"], "sentences"),
         (["--source=a", "--step=7"], "no checkpoint of update 7; there are [100, 150]"),
         (["--source=a", "--out=/proc/x"], "--out=/proc/x: cannot write there"),
@@ -186,3 +188,14 @@ def test_unfit_runs_are_refused(run, base, tmp_path):
     code, _, error = run("--source=a", of=moved)
     assert code == 2 and "no checkpoint yet" in error
     assert "the first comes by update 50" in error
+
+
+def test_diverged_run_is_named(run, tmp_path, monkeypatch):
+    def nothing(self, params, sources, targets):
+        weights = np.full((1, 2, 3, 3), np.nan)
+        return [Attention(weights, weights, weights)]
+
+    monkeypatch.setattr(Recorder, "__call__", nothing)
+    code, _, error = run("--source=a", "--target=b", f"--out={tmp_path}")
+    assert code == 2 and "no finite attention: the run has diverged" in error
+    assert not any(tmp_path.iterdir())

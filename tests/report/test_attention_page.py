@@ -215,3 +215,12 @@ def test_page_never_scrolls_sideways(chromium, file, width):
         choose(chromium, "view", view)
         assert chromium.value("document.documentElement.scrollWidth") <= width
     assert chromium.faults == []
+
+
+@needs_browser
+def test_printed_page_has_its_words(page):
+    page.call("Emulation.setEmulatedMedia", media="print")
+    style = "getComputedStyle(document.querySelector('{}')).display"
+    shown = [page.value(style.format(e)) for e in (".word", ".head-buttons button")]
+    page.call("Emulation.setEmulatedMedia", media="")
+    assert shown == ["flex", "none"]

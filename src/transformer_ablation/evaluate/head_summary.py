@@ -114,18 +114,19 @@ def _sums(model: Any, params: Any, batch: Any) -> dict[str, tuple[Any, Any]]:
     """
     source_BS, target_BT = batch
     found = weights(model, params, batch)
-    window, pad = model.config.attention_window, model.pad_id
+    pad = model.pad_id
     sides = {
-        "encoder": (source_BS, source_BS, window, False),
-        "decoder": (target_BT, target_BT, window, True),
-        "cross": (target_BT, source_BS, None, False),
+        "encoder": (source_BS, source_BS),
+        "decoder": (target_BT, target_BT),
+        "cross": (target_BT, source_BS),
     }
     result = {}
-    for kind, (query_BL, key_BM, window, causal) in sides.items():
+    for kind, (query_BL, key_BM) in sides.items():
         visible_BLM = padding_mask(key_BM, pad)[:, 0]
         if kind != "cross":
-            near = neighbourhood_mask(key_BM.shape[1], window, causal)
-            visible_BLM = visible_BLM & near[0]
+            window, causal = model.config.attention_window, kind == "decoder"
+            near_11LM = neighbourhood_mask(key_BM.shape[1], window, causal)
+            visible_BLM = visible_BLM & near_11LM[0]
         real_BL = query_BL != pad
         real_BLM = jnp.broadcast_to(
             real_BL[:, :, None], (*real_BL.shape, key_BM.shape[1])

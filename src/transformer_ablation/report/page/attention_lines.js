@@ -82,8 +82,9 @@ const attentionLines = (() => {
     ));
     const { pin } = view;
     let focused = null;
+    const all = page.shape("g", {}, lines(view, null)); // made once: there may be thousands
     const show = (chosen) => {
-      svg.replaceChildren(...lines(view, chosen));
+      svg.replaceChildren(chosen ? page.shape("g", {}, lines(view, chosen)) : all);
       mark(view, buttons, chosen);
       told(chosen);
     };
