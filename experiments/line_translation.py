@@ -1,18 +1,26 @@
 """A run made ready to translate lines into lines of a format."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from experiments import line_formats, shared_flags, telling
+from experiments import (
+    line_attention,
+    line_formats,
+    shared_flags,
+    telling,
+)
 from transformer_ablation.runs import loading
 from transformer_ablation.runs.loading import SavedRun
 from transformer_ablation.runs.searching import Search
 
 
-def ready(run: SavedRun, search: Search, options: flags.FlagValues) -> tuple:
-    """The translator, and what makes lines of a format with it."""
+def ready(
+    run: SavedRun, search: Search, options: flags.FlagValues, pictures: Path | None
+) -> tuple:
+    """The translator, and what makes lines of a format with it, and pictures."""
     from transformer_ablation import parallel
     from transformer_ablation.runs.translating import LineTranslator
 
@@ -23,8 +31,10 @@ def ready(run: SavedRun, search: Search, options: flags.FlagValues) -> tuple:
         trained, search.config, run.vocabulary, search.n_best, tell
     )
     written = line_formats.FORMATS[options.format]
+    show = line_attention.shower(pictures, run, trained) if pictures else None
 
     def translate(lines: Sequence[str], first: int, **how: Any) -> list[list[str]]:
+        line_attention.check(sum(bool(line.strip()) for line in lines), pictures)
         found = translator.translate(
             lines,
             first,
@@ -32,6 +42,8 @@ def ready(run: SavedRun, search: Search, options: flags.FlagValues) -> tuple:
             token_scores=options.format == "json",
             **how,
         )
+        if show is not None:
+            show(first, found)
         return [written(n, each, search.n_best) for n, each in enumerate(found, first)]
 
     return translator, translate

@@ -3,12 +3,14 @@
 import contextlib
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from absl import flags
 
 from experiments import (
     command,
+    line_attention,
     line_files,
     line_streams,
     line_translation,
@@ -48,15 +50,18 @@ def body(options: flags.FlagValues) -> None:
         alone = replace(search.config, {"decode.sentences_per_batch": 1})
         search = search._replace(config=alone)
     run = run._replace(config=search.config)
+    place = translation_flags.attention_folder(options)
     if note := loading.version_note(run):
         telling.complain(note)
     if at_terminal:
-        line_streams.prompt(line_translation.ready(run, search, options)[1])
+        line_streams.prompt(line_translation.ready(run, search, options, place)[1])
     else:
-        _stream(run, search, options)
+        _stream(run, search, options, place)
 
 
-def _stream(run: SavedRun, search: Search, options: flags.FlagValues) -> None:
+def _stream(
+    run: SavedRun, search: Search, options: flags.FlagValues, pictures: Path | None
+) -> None:
     """A file or a pipe, with a bar where no line is seen to come."""
     place = output.output_file(options.out, options.format)
     path = None if options.input is None else line_files.input_file(options.input)
@@ -68,7 +73,8 @@ def _stream(run: SavedRun, search: Search, options: flags.FlagValues) -> None:
     ):
         raise command.UsageError(f"--out={place}: is the file of --input; name another")
     seen = None if path is None else line_files.look_through(path, run)
-    translator, translate = line_translation.ready(run, search, options)
+    line_attention.check(0 if seen is None else len(seen.lengths), pictures)
+    translator, translate = line_translation.ready(run, search, options, pictures)
     many = seen is not None and len(seen.lengths) > line_streams.LINES_AT_ONCE
     if seen is not None and many:
         translator.expect(seen.lengths)

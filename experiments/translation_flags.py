@@ -1,8 +1,11 @@
 """Flags of a translation: how to search or draw, and what to write."""
 
+from pathlib import Path
+
 from absl import flags
 
 from experiments import decoding_flags, line_formats, shared_flags
+from experiments.figure_folder import need_matplotlib, writable_folder
 from transformer_ablation.config import Config
 from transformer_ablation.runs import searching
 
@@ -14,6 +17,8 @@ def define(values: flags.FlagValues) -> None:
     text = "file to write, whole or not at all; stdout by default"
     flags.DEFINE_string("out", None, text, flag_values=values)
     shared_flags.define_format(values, tuple(line_formats.FORMATS))
+    text = "folder for pictures of what heads attend to, of at most 20 lines"
+    flags.DEFINE_string("attention", None, text, flag_values=values)
     decoding_flags.define(values)
     text = "translations a line, best first; each has a line in text and tsv"
     flags.DEFINE_integer("n_best", 1, text, flag_values=values)
@@ -50,3 +55,15 @@ def chosen(config: Config, options: flags.FlagValues) -> searching.Search:
         seed=options.seed,
         dash="--",
     )
+
+
+def attention_folder(options: flags.FlagValues) -> Path | None:
+    """The folder of --attention, made and tried, or None.
+
+    Raises:
+      UsageError: if no file can be written there, or matplotlib is missing.
+    """
+    if options.attention is None:
+        return None
+    need_matplotlib("--attention")
+    return writable_folder(options.attention, "attention")

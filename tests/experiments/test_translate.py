@@ -374,6 +374,41 @@ def test_draws_depend_on_seed_and_place_and_not_on_the_batch(said):
     assert said(other, *asked, "--seed=1")[1].split(b"\n")[4:6] == lines[4:6]
 
 
+def test_pictures_of_attention_stand_beside_the_translations(said, tmp_path):
+    """Sheets of each kind and line, one page of all; of blank lines there are none."""
+    place = tmp_path / "pictures"
+    code, out, error = said(TEXT, f"--attention={place}", "--format=json")
+    assert code == 0 and len(out.splitlines()) == 3
+    assert out == said(TEXT, "--format=json")[1]
+    names = sorted(path.name for path in place.iterdir())
+    kinds = ("cross", "decoder", "encoder")
+    ends = [f"-{n}-{kind}.png" for n in (1, 2) for kind in kinds]
+    assert [any(name.endswith(end) for name in names) for end in ends] == [True] * 6
+    (page,) = place.glob("red_dog-*.html")
+    assert len(names) == 7 and f"wrote {page}\n".encode() in error
+    # The best translations are the targets.
+    text = page.read_text(encoding="utf-8")
+    assert "line 1: red dog" in text and "line 3: old man sees house" in text
+
+
+def test_pictures_of_many_lines_are_refused(said, tmp_path):
+    path = tmp_path / "a.en"
+    path.write_bytes(b"red\n" * 21)
+    for content, more in ((b"", [f"--input={path}"]), (path.read_bytes(), [])):
+        code, out, error = said(content, f"--attention={tmp_path / 'p'}", *more)
+        assert (code, out) == (2, b"")
+        assert b"pictures are drawn of at most 20 lines" in error
+
+
+def test_line_too_long_for_a_picture_is_translated_all_the_same(said, tmp_path):
+    place = tmp_path / "pictures"
+    code, out, error = said(
+        b"\xc3\x9f" * 80 + b"\n", f"--attention={place}", "--greedy"
+    )
+    assert code == 0 and out.count(b"\n") == 1 and not any(place.iterdir())
+    assert b"line 1: has more than 128 pieces; it is not drawn" in error
+
+
 def test_greedy_is_a_beam_of_one(said):
     assert said(TEXT, "--greedy")[1] == said(TEXT, "--beam_size=1")[1]
 
@@ -554,6 +589,7 @@ def test_damaged_checkpoint_is_one_message(moved, refused):
         ("--input=.", "--input=.: is a folder; name a file of lines"),
         ("--input=", "--input=: there is no such file"),
         ("--out=/", "--out=/: is a folder"),
+        ("--attention=/proc/no", "--attention=/proc/no: cannot write there"),
         ("--format=xml", "xml"),
         ("--average=3", "decode.average_checkpoints: 3 are averaged, but"),
         ("--step=120", "no checkpoint of update 120; there are [100, 150]"),
