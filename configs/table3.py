@@ -56,6 +56,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "model.d_k": 16,
         "model.d_v": 16,
         "model.max_length": 256,
+        "model.rematerialize": "none",  # an update of this size needs little memory
         "optimizer.warmup_steps": 450,
         "optimizer.learning_rate_scale": 0.68,
         "train.steps": 850,
@@ -81,6 +82,7 @@ SCALES: dict[str, dict[str, Any]] = {
         "model.d_k": 32,
         "model.d_v": 32,
         "model.max_length": 512,
+        "model.rematerialize": "none",
         "optimizer.warmup_steps": 2000,
         "train.steps": 10_000,
         "train.evaluate_every_steps": 1000,

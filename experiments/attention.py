@@ -57,7 +57,7 @@ def body(options: flags.FlagValues) -> None:
         attention_pictures.write(run, attention_texts.given(options), options)
         return
     place = output.output_file(options.out, options.format)
-    folders = [Path(folder) for folder in options.runs or []]
+    folders = [*dict.fromkeys(map(Path, options.runs or []))]
     made = attention_heads.table(folders or [shared_flags.run_folder(options)], options)
     output.put(head_table.render(made, options.format), place, options.format)
 

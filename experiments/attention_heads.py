@@ -10,8 +10,10 @@ from absl import flags
 from experiments import decoding_flags, run_data, shared_flags
 from experiments.attention_importance import Values, add_importance
 from experiments.telling import tell
+from transformer_ablation.config import Config
+from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.report import samples
-from transformer_ablation.report.head_table import HeadRow, HeadTable, known
+from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
 from transformer_ablation.runs import loading
 
 
@@ -24,8 +26,10 @@ def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
     cache = shared_flags.cache_folder(options)
     parallel.set_up(cache)
     rows, facts = [], {}
-    for name, run in zip(_names(folders), runs, strict=True):
-        found, facts[name] = _of_run(run, cache, options)
+    # All are at hand before the first is worked on: none fails after another's hours.
+    loaded = [_load(run, cache, options) for run in runs]
+    for name, each in zip(_names(folders), loaded, strict=True):
+        found, facts[name] = _of_run(each, options)
         rows += [
             HeadRow(name, kind, layer + 1, head + 1, values)
             for (kind, layer, head), values in found.items()
@@ -43,17 +47,23 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(f) for f in folders]
 
 
-def _of_run(
+def _load(
     run: loading.SavedRun, cache: Path, options: flags.FlagValues
-) -> tuple[Values, dict[str, Any]]:
-    """Columns by head, and facts of the run."""
+) -> tuple[Config, Prepared, loading.Trained]:
+    """Config with the flags' changes, data and model of a run."""
     config = decoding_flags.changed(run.config, options)
     prepared = run_data.prepared_of(run, cache)
-    split = prepared.validation
-    places = samples.places(len(split), options.sentences)
-    pairs = split.take(places)
-    count = config.decode.average_checkpoints
-    trained = loading.load(run, count, options.step, tell)
+    average = config.decode.average_checkpoints
+    return config, prepared, loading.load(run, average, options.step, tell)
+
+
+def _of_run(
+    loaded: tuple[Config, Prepared, loading.Trained], options: flags.FlagValues
+) -> tuple[Values, dict[str, Any]]:
+    """Columns by head, and facts of the run."""
+    config, prepared, trained = loaded
+    places = samples.places(len(prepared.validation), options.sentences)
+    pairs = prepared.validation.take(places)
     values: Values = {}
     facts = {"updates": trained.steps, "sentences": len(pairs)}
     if options.summary:
@@ -70,5 +80,6 @@ def _of_run(
     if options.importance:
         every = list(prepared.corpus.splits[config.data.validation_split])
         texts = [every[i] for i in places] if options.bleu else None
-        facts |= add_importance(trained, config, run.vocabulary, pairs, texts, values)
+        vocabulary = prepared.vocabulary
+        facts |= add_importance(trained, config, vocabulary, pairs, texts, values)
     return values, facts

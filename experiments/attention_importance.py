@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from experiments.telling import tell
 from transformer_ablation.config import Config
-from transformer_ablation.report.head_table import known
+from transformer_ablation.report.head_quantities import known
 from transformer_ablation.runs.loading import Trained
 from transformer_ablation.vocabulary import Vocabulary
 

@@ -15,7 +15,7 @@ from typing import Any
 from absl import flags
 
 from experiments import overrides, preset_flag, telling
-from experiments.help_text import help_text
+from experiments.help_text import flag_error, help_text
 from transformer_ablation.sweep import file, stopping
 from transformer_ablation.sweep.failures import out_of_space
 
@@ -70,7 +70,7 @@ def run(command: Command, arguments: list[str]) -> int:
     try:
         return _run(command, values, arguments) or 0
     except (flags.Error, UsageError) as error:
-        message, code = f"{error}\nSee: python -m experiments.{command.name} --help", 2
+        message, code = flag_error(error, command.name), 2
     except BrokenPipeError:
         return 1
     except KeyboardInterrupt as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments import run_lead, run_parts
+from experiments import run_lead, run_parts, run_twin
 from transformer_ablation import parallel
 from transformer_ablation.data.tokens import Prepared, prepare
 from transformer_ablation.parallel import hosts
@@ -48,11 +48,12 @@ def execute(
     parts = run_parts.parts(run.config, prepared)
     if not hosts.is_first():
         return run_parts.take_part(parts, stop)
+    trained_as = run_twin.adopt(run, prepared, lambda text: progress({"note": text}))
     checkpoints = Checkpoints(
         run.directory / "checkpoints", run.config, prepared.vocabulary.content_hash
     )
     try:
-        return run_lead.lead(run, parts, checkpoints, stop, progress, clock)
+        return run_lead.lead(run, parts, checkpoints, stop, progress, clock, trained_as)
     except Exception as error:
         if hosts.lost(error):
             raise HostsError(f"{hosts.LOST}: {error}") from error

@@ -20,12 +20,12 @@ from transformer_ablation.sweep import stopping
 from transformer_ablation.train.loop import Diverged
 
 
-def lead(run, parts, checkpoints, stop, progress, clock) -> str:
+def lead(run, parts, checkpoints, stop, progress, clock, trained_as=None) -> str:
     """Everything that is left of the run; how it ended."""
     config = run.config
     state = run_sharing.first_state(parts.model, config, checkpoints, _note(progress))
     steps = checkpoints.steps()
-    run_record.begin(run, parts.prepared, steps)
+    run_record.begin(run, parts.prepared, steps, trained_as)
     meter = Meter(run, checkpoints.notes(steps[-1]) if steps else {}, clock)
     start, session = int(state.step), run_board.session(run)
     with MetricWriter(run.directory, start or None, session) as writer:

@@ -28,7 +28,8 @@ def lack(last: int, start: int, every: int) -> str | None:
 class Log:
     """Scalars and progress; the values of an update are its own, never a window's.
 
-    But speed and waiting are those of the updates since the last that was written.
+    But speed and waiting are those of the updates since the last that was written; an
+    update that was compiled says nothing of speed.
     """
 
     def __init__(self, every, last, writer, progress, meter):
@@ -45,9 +46,11 @@ class Log:
         """Counts the update and, every so often, writes."""
         batch, metrics, before = report.batch, report.metrics, self._meter.train_seconds
         real = int(batch.source_tokens), int(batch.target_tokens)
+        compiled = self._meter.compile_seconds
         self._meter.add_update(report.seconds, *real)
-        self._tokens += real[1]
-        self._seconds += self._meter.train_seconds - before
+        if self._meter.compile_seconds == compiled:
+            self._tokens += real[1]
+            self._seconds += self._meter.train_seconds - before
         self._waited.append(report.waited)
         if report.step % self._every and report.step != self._last and report.step > 1:
             return

@@ -40,6 +40,11 @@ class Meter:
         """Seconds in updates so far, compiling not counted."""
         return self._seconds["train"]
 
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds of compiling so far."""
+        return self._seconds["compile"]
+
     def add_update(self, seconds: float, source_tokens: int, target_tokens: int):
         """One update; what was compiled meanwhile is taken off its time."""
         training = max(0.0, seconds - self._take_compiled())

@@ -14,8 +14,13 @@ from transformer_ablation.sweep import claims
 from transformer_ablation.sweep.runs import Run
 
 
-def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
-    """Writes the record of a run that starts, or goes on from its newest checkpoint."""
+def begin(
+    run: Run, prepared: Prepared, steps: Sequence[int], trained_as: str | None = None
+) -> None:
+    """Writes the record of a run that starts, or goes on from its newest checkpoint.
+
+    ``trained_as`` is the run whose training this one has.
+    """
     config = run.config
     claims.check(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
@@ -38,5 +43,6 @@ def begin(run: Run, prepared: Prepared, steps: Sequence[int]) -> None:
             "filters": prepared.filters,
         },
         step=max(steps, default=0),
+        trained_as=trained_as,
     )
     record.write_record(run.directory, made)

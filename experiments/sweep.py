@@ -1,6 +1,5 @@
 """``python -m experiments.sweep``: run or resume a sweep, then print its table."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from experiments import (
     sweep_runs,
     tables,
 )
-from transformer_ablation.sweep import devices, runs, stopping
+from transformer_ablation.sweep import runs, stopping
 from transformer_ablation.sweep.file import SweepFile
 
 
@@ -50,10 +49,9 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     if options.launcher == "slurm":
         outcome = slurm_launch.launch(options, sweep_file, request)
     else:
-        shares = devices.shares(options.jobs, options.devices_per_run, os.environ)
         stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
-        launch = sweep_launch.launcher(cache, stop, shares)
-        with stopping.at_limits(stop, minutes):
+        with sweep_launch.shares(options) as shares, stopping.at_limits(stop, minutes):
+            launch = sweep_launch.launcher(cache, stop, shares)
             _, outcome = sweep_runs.complete(
                 workdir, sweep_file, request, cache, launch
             )

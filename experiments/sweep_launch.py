@@ -1,14 +1,16 @@
 """The local launcher of a sweep: workers on this machine."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments import origin, sweep_record
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import pool, runs, stopping
+from transformer_ablation.sweep import devices, pool, runs, stopping
+from transformer_ablation.sweep.device_locks import DeviceLocks
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.progress import Reporter
@@ -44,6 +46,23 @@ def launch(
             cost=cost,
             stop=stop,
         )
+
+
+@contextlib.contextmanager
+def shares(options: Any) -> Iterator[list[Share]]:
+    """What --jobs and --devices_per_run ask for, of devices no other launcher has."""
+    with DeviceLocks() as locks:
+        found = devices.shares(
+            options.jobs, options.devices_per_run, os.environ, locks.take
+        )
+        if locks.busy:
+            listed = ", ".join(locks.busy)
+            print(
+                f"in use by another sweep of this machine too: device {listed}; "
+                "runs that share one are slower, and on a GPU may lack memory",
+                file=sys.stderr,
+            )
+        yield found
 
 
 def launcher(

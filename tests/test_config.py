@@ -620,7 +620,8 @@ def test_base_is_the_papers_base_model(base_config):
         "model.sinusoids": "interleaved",
         "model.projection_biases": False,
         "model.attention_implementation": "own",
-        "model.rematerialize": "none",
+        # Ours: 25,000 tokens of 37,000 pieces fit into 12 GiB of one device.
+        "model.rematerialize": "cheap",
         # Section 5.4 drops residual and embedding sums only.
         "regularization.attention_dropout_rate": 0.0,
         "regularization.activation_dropout_rate": 0.0,

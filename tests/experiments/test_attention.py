@@ -85,17 +85,14 @@ def test_several_sentences_are_on_one_page(run, tmp_path, monkeypatch):
 
 
 def test_summary_is_a_row_a_head_in_each_format(run, tmp_path):
-    code, out, error = run("--summary")
+    """Their contents in detail are those of ``tests/report/test_head_table.py``."""
+    code, text, error = run("--summary", "--format=csv")
     assert code == 0 and "summing up the attention in 7 sentences" in error
-    rows = [
-        line.split() for line in out.splitlines() if re.match(" *[edc][a-z]+ +1", line)
-    ]
-    assert [(r[0], r[1], r[2]) for r in rows] == [
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(r["kind"], r["layer"], r["head"]) for r in rows] == [
         (kind, "1", head) for kind in ("encoder", "decoder", "cross") for head in "12"
     ]
-    _, text, _ = run("--summary", "--format=csv")
-    found = list(csv.DictReader(io.StringIO(text)))
-    for row in found:
+    for row in rows:
         assert 0 <= float(row["entropy_share"]) <= 1
         assert float(row["maximum"]) >= float(row["first"]) > 0
         # Nothing later is seen by a decoder, so that is no number.
@@ -106,7 +103,8 @@ def test_summary_is_a_row_a_head_in_each_format(run, tmp_path):
     page = tmp_path / "heads.html"
     code, out, _ = run("--summary", "--format=html", f"--out={page}")
     assert (code, out) == (0, f"wrote {page}\n")
-    assert page.read_text().count("<tr>") == 1 + 6
+    tables = page.read_text().split("<table")[1:]
+    assert [table.count("<tr>") for table in tables] == [1 + 3, 1 + 6]
 
 
 def test_importance_is_what_is_lost_of_the_runs_own_scores(run, base):
@@ -199,3 +197,10 @@ def test_diverged_run_is_named(run, tmp_path, monkeypatch):
     code, _, error = run("--source=a", "--target=b", f"--out={tmp_path}")
     assert code == 2 and "no finite attention: the run has diverged" in error
     assert not any(tmp_path.iterdir())
+
+
+def test_no_run_is_worked_on_before_all_are_found_fit(run, base, tmp_path):
+    broken = shutil.copytree(base, tmp_path / "broken")
+    shutil.rmtree(broken / "checkpoints")
+    code, _, error = run("--summary", f"--runs={base},{broken}", of=None)
+    assert code == 2 and "no checkpoint yet" in error and "summing up" not in error

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 from absl import flags
 
-from experiments import __main__, command, plan, sweep
+from experiments import __main__, command, plan, sweep, tables
 from transformer_ablation.config import ConfigError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -318,3 +318,18 @@ def test_command_as_an_argument_is_told_how_it_is_run(capsys):
     assert __main__.main(["sweep", "--workdir=w"]) == 2
     error = capsys.readouterr().err
     assert error.endswith("is not an argument here; run python -m experiments.sweep\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--mixed=maybe", "--mixed=maybe: must be true or false"),
+        ("--samples=many", "--samples=many: must be a whole number"),
+        ("--sustained_flops=x", "--sustained_flops=x: must be a number"),
+        ("--samples=0", "0 is not an integer in the range [1, 1000000]"),
+    ],
+)
+def test_value_of_another_kind_is_told_in_words(capsys, flag, said):
+    assert command.run(tables.COMMAND, [flag]) == 2
+    error = capsys.readouterr().err
+    assert said in error.splitlines()[0] and "literal" not in error

@@ -67,6 +67,7 @@ def get_rows():
             "model.positions": "learned", "model.max_length": 64,
             "decode.extra_length": 63}),
         Row("stuck", "D", "dropout", lambda b: {"regularization.dropout_rate": 0.1}),
+        Row("greedy", "X", "beam 1", lambda b: {"decode.beam_size": 1}),
         Row("late", "D", "dropout", lambda b: {"regularization.dropout_rate": 0.2}),
     ]
 """

@@ -167,3 +167,16 @@ def test_axes_of_ours_and_the_papers_have_nought_at_one_height(ours, theirs):
         assert low <= min(0, *values) and high >= max(0, *values) and low < high
     shares = [-low / (high - low) for low, high in (left, right)]
     assert shares[0] == pytest.approx(shares[1])
+
+
+def test_perplexity_beyond_all_others_is_named_and_not_drawn():
+    rows = written.paper_rows(("base", "A_h1", "A_h4"))
+    values = {"base": [(5.0, 25.0)], "A_h1": [(5e299, 0.1)], "A_h4": [(499.0, 24.0)]}
+    table = table_of(rows, values)
+    (figure,) = group_figures(table)
+    assert figure.beyond == ["A_h1"]
+    ppl = {p.row: (p.values["ppl"].mean, p.deltas["ppl"].mean) for p in figure.points}
+    assert ppl == {"base": (5.0, 0.0), "A_h1": (None, None), "A_h4": (499.0, 494.0)}
+    assert {p.row: p.values["bleu"].mean for p in figure.points}["A_h1"] == 0.1
+    assert [p.row for p in agreement_points(table, "ppl")] == ["A_h4"]
+    assert [p.row for p in agreement_points(table, "bleu")] == ["A_h1", "A_h4"]

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from tests.report import browser
-from transformer_ablation.report.head_table import HeadRow, HeadTable, known, render
+from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
+from transformer_ablation.report.head_table import render
 
 VALUES = [
     {"entropy": 1.23456, "next": 0.5, "ppl_lost": -0.0004},
@@ -50,6 +51,32 @@ def test_two_runs_have_a_column_of_their_names():
         ["-" * (43 + 5 + 2)],
         ["other", "encoder"],
     ]
+
+
+def test_heads_are_counted_by_the_place_of_half_their_weight():
+    """Of a query there may be two such places; a share of exactly half is enough."""
+    shares = [
+        {"diagonal": 0.5, "first": 0.2, "entropy_share": 0.5, "distance": 3.0},
+        {"diagonal": 0.6, "first": 0.7, "entropy_share": 0.25, "distance": 1.0},
+        {"diagonal": 0.49, "last": 0.51, "entropy_share": None, "distance": 0.5},
+        {"previous": 0.4, "next": 0.4, "entropy_share": 0.0, "distance": 0.5},
+    ]
+    rows = [HeadRow("r", "cross", 1, i, values) for i, values in enumerate(shares)]
+    heads = HeadTable(["entropy_share", "distance", "diagonal"], rows, {"r": {}})
+    text = render(heads, "text")
+    block = text[text.index("Means, and heads") :].splitlines()[1:3]
+    columns = block[0].split()
+    assert columns[-6:] == [*"diagonal previous next first last elsewhere".split()]
+    # Means of 0.5, 0.25, 0 and of 3, 1, 0.5, 0.5.
+    assert block[1].split() == ["cross", "4", "0.25", "1.25", *"100111"]
+    (found,) = json.loads(render(heads, "json"))["overview"]
+    assert list(found["places"].values()) == [1, 0, 0, 1, 1, 1]
+    assert found["heads"] == 4 and found["entropy_share"] == 0.25
+    rows = [HeadRow("r", "decoder", 1, 1, {"diagonal": 0.9, "next": None})]
+    (found,) = json.loads(render(heads._replace(rows=rows), "json"))["overview"]
+    assert found["places"] == {"diagonal": 1, "elsewhere": 0}
+    assert "<p>Means, and heads with" in render(heads, "html")
+    assert "Means, and heads" not in render(TABLE, "text")
 
 
 def test_csv_and_json_have_every_digit():

@@ -109,3 +109,41 @@ def test_nothing_is_marked_without_a_mixture():
     rows, records = finished()
     table = build_table(written.sweep(rows), records, options=MIXED)
     assert "§" not in render(table) and "MIXED" not in render(table)
+
+
+def test_rows_that_mix_are_not_tested_nor_counted():
+    """Holm's factor, the spread behind the power and tau are those of the others."""
+    rows = written.paper_rows(("base", "A_h1", "A_h4", "B_dk16"))
+    differences = {
+        "base": (0.0, 0.0, 0.0),
+        "A_h1": (-1.0, -1.1, -0.9),
+        "A_h4": (-0.3, -0.1, -0.2),
+        "B_dk16": (-9.0, 9.0, 2.0),
+    }
+    records = [
+        written.scored(row, 5.0, 20.0 + d, seed)
+        for row in rows
+        for seed, d in enumerate(differences[row["name"]])
+    ]
+    alone = build_table(written.sweep(rows[:3], (0, 1, 2)), records[:9])
+    records = [
+        change(r, "score.signature", "other") if r["row"] == "B_dk16" else r
+        for r in records
+    ]
+    table = build_table(written.sweep(rows, (0, 1, 2)), records, options=MIXED)
+    assert [bool(row.tests.seeds) for row in table.rows] == [False, True, True, False]
+    least = min(row.tests.seeds["bleu"].p for row in table.rows[1:3])
+    assert min(row.tests.p for row in table.rows[1:3]) == 2 * least  # of two rows
+    assert table.power == alone.power and table.agreement == alone.agreement
+    text = " ".join(render(table).split())
+    assert "§ Such rows are not tested" in text and "over 2 rows" in text
+
+
+def test_nothing_is_compared_with_a_base_that_mixes():
+    rows, records = finished()
+    records[0] = change(records[0], "step", 90_000)
+    table = build_table(written.sweep(rows), records, options=MIXED)
+    assert [bool(row.marks) for row in table.rows] == [True, False, False]
+    assert not any(row.tests.seeds for row in table.rows)
+    assert table.agreement == {"bleu": None, "ppl": None} and table.power is None
+    assert "§ Base is mixed: no row is tested" in " ".join(render(table).split())

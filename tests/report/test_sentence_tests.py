@@ -130,6 +130,14 @@ def test_damaged_cache_is_made_again(workdir):
     assert json.loads((workdir / module.CACHE_FILE).read_text())
 
 
+def test_folder_in_the_place_of_the_cache_stops_nothing(workdir):
+    (workdir / module.CACHE_FILE).mkdir()
+    said = []
+    table = read_table(workdir, Options(sentences=FAST), said.append)
+    assert table.rows[1].tests.sentences
+    assert any(f"{module.CACHE_FILE}: not kept" in line for line in said)
+
+
 def test_workdir_that_cannot_be_written_still_gives_its_table(workdir, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")

@@ -399,7 +399,7 @@ def test_notes_say_what_was_scored_and_how():
     assert "not comparable with the PPL of another vocabulary" in text
     assert f"sacreBLEU signature {written.SIGNATURE}; beam 4" in text
     assert "length penalty wu2016 with alpha 0.6, at most source + 50 pieces" in text
-    assert "2 hypotheses hit the length cap" in text
+    assert "2 hypotheses hit the length cap (1 of 3 runs)." in text
     assert "one checkpoint, without averaging" in text
     assert "Device: 1 x cpu" in text and "0123456789ab" in text
 
@@ -646,3 +646,14 @@ def test_cost_by_the_papers_rule_is_time_times_devices_times_rate():
     assert "cost" not in render(without, "markdown")
     (found,) = json.loads(render(without, "json"))["rows"]
     assert found["flops"]["papers_rule"] is None
+
+
+def test_number_too_long_for_a_cell_has_a_power_of_ten():
+    rows = three_rows()
+    values = {"base": 5.0, "A_h1": 5e299, "B_dk16": 1_234_567.0}
+    records = [written.scored(row, values[row["name"]], 20.0) for row in rows]
+    text = render(build_table(written.sweep(rows), records))
+    assert "5.0e+299" in text_line(text, "A_h1")
+    assert "1.2e+06" in text_line(text, "B_dk16")
+    assert "+1.2e+06" in text  # the difference
+    assert max(map(len, text.splitlines())) < 200

@@ -138,3 +138,33 @@ def test_duration_words(seconds, text):
 )
 def test_size_words(count, text):
     assert size(count) == text
+
+
+def test_training_that_rows_share_is_counted_once(tiny_config):
+    """Per seed: 300 FLOPs of base, with which beam and greedy go, and 350 of long."""
+    rows = [
+        BASE,
+        *(
+            Row(f"beam{n}", "T", "beam", lambda b, n=n: {"decode.beam_size": n})
+            for n in (1, 7)
+        ),
+        LONG,
+    ]
+
+    def left(**states):
+        found = make_plan(
+            "A study",
+            expand(tiny_config, rows),
+            [0, 1],
+            parameter_counts=lambda model, size: {"embedding": size, "total": 1000},
+            paper_counts=lambda model: {"first_code": 1, "text": 1},
+            step_flops=lambda config: 50,
+            update_memory=lambda config: 1,
+            state_of=lambda item, seed: states.get(f"{item.row.name}{seed}", "pending"),
+        )
+        assert "Trained once: base, beam1, beam7." in as_text(found)
+        return found.left("flops"), found.left("disk_bytes") / (3 * 4 * 1000 * 5)
+
+    assert left() == (2 * (300 + 350), 8)
+    assert left(base0="finished") == (350 + 300 + 350, 7)
+    assert left(beam70="failed") == (2 * (300 + 350), 8)

@@ -1,5 +1,6 @@
 """The launcher: nothing is lost, nothing is run twice, nothing is mixed."""
 
+import dataclasses
 import errno
 import io
 import json
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from transformer_ablation.config import to_mapping
+from transformer_ablation.config import replace, to_mapping
 from transformer_ablation.sweep import claims, pool, runs
 from transformer_ablation.sweep.progress import Reporter
 from transformer_ablation.sweep.worker_thread import WorkerThread
@@ -246,3 +247,37 @@ def test_unwritable_places_are_told_without_a_traceback(make):
     assert "RuntimeError: no luck (of which nothing could be kept: " in reason
     assert "Is a directory" in reason
     assert sorted(outcome.states.values()) == ["failed", "finished", "finished"]
+
+
+def test_run_waits_for_one_that_trains_the_same(make):
+    """Of rows that differ in decoding alone one goes alone, then the others at once."""
+    going, seen, pairs = set(), [], threading.Barrier(2)
+
+    def train(run, stop):
+        going.add(run.row)
+        if run.row != "wide":
+            pairs.wait(20)
+            seen.append(set(going))
+            pairs.wait(20)
+        going.discard(run.row)
+
+    base, small, wide = make()
+
+    def beam(size):
+        name = f"beam{size}"
+        return dataclasses.replace(
+            base,
+            row=name,
+            config=replace(base.config, {"decode.beam_size": size}),
+            identity=name,
+            directory=base.directory.parents[1] / name / "seed0",
+        )
+
+    todo = [base, beam(7), beam(8), small, wide]
+    actions = {run.row: train for run in todo}
+    outcome = launch(todo, Trainer(**actions), shares=(pool.Share(),) * 2)
+    assert outcome.complete
+    assert [set(rows) - {"wide"} for rows in seen] == [
+        *[{"base", "small"}] * 2,
+        *[{"beam7", "beam8"}] * 2,
+    ]

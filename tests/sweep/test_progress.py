@@ -154,6 +154,9 @@ def test_bars_of_several_runs_come_and_go(make):
         assert shown == ["sweep", todo[1].name]
         reporter.run_put_back(todo[1], "killed")
         assert [task.completed for task in reporter.live.tasks] == [1]
+        reporter.run_started(todo[2])
+        reporter.run_ended(todo[2], "preempted", 1.0)
+        assert [task.completed for task in reporter.live.tasks] == [1]  # it goes on
     text = stream.getvalue()
     assert "finished after 3 s" in text and "killed" in text and "\x1b[" in text
 

@@ -105,15 +105,11 @@ class Recorder:
                 s, t = int(pairs.source.lengths[i]), int(pairs.target.lengths[i])
                 sizes = {"encoder": (s, s), "decoder": (t, t), "cross": (t, s)}
                 # Copies, so that a pair does not keep its whole batch.
-                yield (
-                    int(i),
-                    Attention(
-                        **{
-                            kind: found[kind][:, row, :, :m, :n].copy()
-                            for kind, (m, n) in sizes.items()
-                        }
-                    ),
-                )
+                own = {
+                    kind: found[kind][:, row, :, :m, :n].copy()
+                    for kind, (m, n) in sizes.items()
+                }
+                yield int(i), Attention(**own)
 
     def _checked(self, sources: Any, targets: Any) -> TokenizedSplit:
         if len(sources) != len(targets):

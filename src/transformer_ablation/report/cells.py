@@ -15,13 +15,19 @@ from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import Measure, TableRow
 
 REASON_LETTERS = 28
+MOST = 1e6  # beyond which a number is written with a power of ten
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 def number(value: float | None, decimals: int, sign: str = "") -> str:
-    """A rounded number, blank where unknown; a difference keeps its sign at zero."""
+    """A rounded number, blank where unknown; a difference keeps its sign at zero.
+
+    One of more figures than a cell should hold has a power of ten.
+    """
     if value is None:
         return ""
+    if abs(value) >= MOST:
+        return f"{value:{sign}.1e}"
     if round(value, decimals) == 0 and not (sign and value < 0):
         value = 0.0
     return f"{value:{sign}.{decimals}f}"

@@ -229,11 +229,12 @@ def _mixed(
         return []
     if usual is None:
         usual = max(holders, key=lambda value: len(holders[value]))
-    listed = "; ".join(f"{v} in {_some(names)}" for v, names in holders.items())
+    listed = "; ".join(f"{v} in {some(names)}" for v, names in holders.items())
     others = frozenset(r for value in rows if value != usual for r in rows[value])
     return [Problem(f"the table would mix {what}: {listed}; {remedy}", others)]
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many there are besides."""
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more

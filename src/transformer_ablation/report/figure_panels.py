@@ -56,7 +56,10 @@ def group_figure(shown: GroupFigure, names: Mapping[str, str]) -> Any:
         _panel(panel, shown, quantity, kind, names[quantity])
     beside = f" (with {', '.join(shown.beside)})" if shown.beside else ""
     along = "" if shown.along == "row" else shown.along + beside
-    panels[-1].set_xlabel(plain(along))
+    if shown.beyond:
+        rows = ", ".join(_short(plain(name)) for name in shown.beyond)
+        along = f"{along}\nPPL off the scale: {rows}"
+    panels[-1].set_xlabel("\n".join(plain(line) for line in along.split("\n")))
     legend(figure, panels)
     return figure
 

@@ -17,11 +17,12 @@ from transformer_ablation.report.columns import (
 )
 from transformer_ablation.report.seed_tests import t_interval
 from transformer_ablation.report.table import Table
-from transformer_ablation.report.table_row import Measure, TableRow
+from transformer_ablation.report.table_row import Measure, TableRow, comparable
 
 SIZE = "parameters (millions)"
 QUANTITIES = ("bleu", "ppl")
 LOG_RATIO = 8  # of the largest x to the smallest, from which on an axis is logarithmic
+OFF_SCALE = 100  # times the least PPL of a table, beyond which one hides all others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +59,8 @@ class GroupFigure:
 
     ``along`` names the x axis, ``beside`` other fields that the rows change with it.
     ``ticks`` are (x, how it reads) of the points; none where round numbers serve.
-    ``missing`` are rows of the group that have nothing to show.
+    ``missing`` are rows of the group that have nothing to show, ``beyond`` those whose
+    PPL is off the scale, and not drawn.
     """
 
     group: str
@@ -69,6 +71,7 @@ class GroupFigure:
     ticks: Sequence[tuple[float, str]]
     points: Sequence[Point]
     missing: Sequence[str]
+    beyond: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +100,35 @@ def group_figures(table: Table) -> list[GroupFigure]:
     figures = []
     for group, rows in groups.items():
         figures += _figures(group, rows, base)
-    return [f for f in figures if not all(point.is_base for point in f.points)]
+    far = off_scale(table)
+    return [
+        _without(figure, far)
+        for figure in figures
+        if not all(point.is_base for point in figure.points)
+    ]
+
+
+def off_scale(table: Table) -> list[str]:
+    """Rows whose PPL is so far beyond the best that nobody could see the others."""
+    means = {row.name: row.ppl.mean for row in table.rows}
+    known = [mean for mean in means.values() if mean is not None]
+    most = OFF_SCALE * min(known, default=0.0)
+    return [name for name, mean in means.items() if mean is not None and mean > most]
+
+
+def _without(figure: GroupFigure, far: Sequence[str]) -> GroupFigure:
+    """The figure without the PPL of these rows."""
+    nothing = Measured({}, None, None)
+
+    def cut(point: Point) -> Point:
+        if point.row not in far:
+            return point
+        values, deltas = ({**x, "ppl": nothing} for x in (point.values, point.deltas))
+        return dataclasses.replace(point, values=values, deltas=deltas)
+
+    beyond = [point.row for point in figure.points if point.row in far]
+    points = [cut(point) for point in figure.points]
+    return dataclasses.replace(figure, points=points, beyond=beyond)
 
 
 def _figures(
@@ -269,11 +300,12 @@ class AgreementPoint:
 
 
 def agreement_points(table: Table, quantity: str) -> list[AgreementPoint]:
-    """Rows but base of which both differences are known."""
+    """Rows but base, unmixed, of which both differences are known."""
+    far = off_scale(table) if quantity == "ppl" else []
     return [
         AgreementPoint(row.name, row.group, ours, paper)
-        for row in table.rows
-        if not row.is_base
+        for row in comparable(table.rows)
+        if row.name not in far
         and (ours := _delta(row, quantity)).mean is not None
         and (paper := row.deltas[f"paper_{quantity}"]) is not None
     ]

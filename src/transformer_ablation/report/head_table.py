@@ -3,12 +3,20 @@
 import csv
 import io
 import json
-import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from transformer_ablation.report.cells import Column, number, plain
+from transformer_ablation.report.head_quantities import (
+    ELSEWHERE,
+    PLACES,
+    QUANTITIES,
+    HeadRow,
+    HeadTable,
+    Overview,
+    overview,
+)
 from transformer_ablation.report.page.document import (
     Section,
     document,
@@ -20,102 +28,7 @@ from transformer_ablation.report.render import text_line, width_of
 
 FORMATS = ("text", "csv", "json", "html")
 NOTE_WIDTH = 88
-
-
-class Quantity(NamedTuple):
-    """Two lines of heading, decimals, sign, and what it means."""
-
-    top: str
-    bottom: str
-    decimals: int
-    sign: str
-    meaning: str
-
-
-QUANTITIES = {
-    "entropy": Quantity(
-        "entropy",
-        "nats",
-        2,
-        "",
-        "of a query's weights, -sum w ln w (Ghader and Monz 2017)",
-    ),
-    "entropy_share": Quantity(
-        "of",
-        "most",
-        2,
-        "",
-        "entropy as a share of ln n, the most that the n keys that a query sees allow; "
-        "over the queries that see more than one",
-    ),
-    "distance": Quantity(
-        "mean",
-        "distance",
-        2,
-        "",
-        "sum of w |key - centre|, in pieces; the centre is the query's own place, in "
-        "cross attention place t (S - 1) / (T - 1) of the source, which makes the "
-        "first and last pieces of both sides face each other",
-    ),
-    "diagonal": Quantity(
-        "on",
-        "diagonal",
-        2,
-        "",
-        "weight on the key nearest to the centre; of the decoder's own keys that is "
-        "the piece that it has just read",
-    ),
-    "previous": Quantity("on", "previous", 2, "", "weight on the key before that"),
-    "next": Quantity("on", "next", 2, "", "weight on the key after it"),
-    "first": Quantity(
-        "on", "first", 2, "", "weight on the first key; the decoder's own is <s>"
-    ),
-    "last": Quantity(
-        "on", "last", 2, "", "weight on the last key, which is </s> of the source"
-    ),
-    "maximum": Quantity(
-        "greatest",
-        "weight",
-        2,
-        "",
-        "mean of each query's greatest weight (the confidence of Voita et al. 2019, "
-        "who leave </s> out)",
-    ),
-    "loss_lost": Quantity(
-        "loss",
-        "lost",
-        4,
-        "+",
-        "nats a target piece, unsmoothed, by which the loss is higher with the head's "
-        "output set to zero (Michel et al. 2019)",
-    ),
-    "ppl_lost": Quantity("PPL", "lost", 3, "+", "the same in perplexity"),
-    "bleu_lost": Quantity(
-        "BLEU",
-        "lost",
-        2,
-        "+",
-        "by which BLEU is lower with the head's output set to zero",
-    ),
-}
-
-
-class HeadRow(NamedTuple):
-    """``layer`` and ``head`` count from 1; a value is None where there is none."""
-
-    run: str
-    kind: str
-    layer: int
-    head: int
-    values: Mapping[str, float | None]
-
-
-class HeadTable(NamedTuple):
-    """``quantities`` are those of the columns, in order; ``runs`` facts by run."""
-
-    quantities: Sequence[str]
-    rows: Sequence[HeadRow]
-    runs: Mapping[str, Mapping[str, Any]]
+OVERVIEW = "Means, and heads with at least half of their weight on a place:"
 
 
 def render(heads: HeadTable, format: str) -> str:
@@ -157,12 +70,39 @@ def as_text(heads: HeadTable) -> str:
         lines += [rule] if group != before else []
         before = group
         lines.append(text_line([c.cells[i] for c in columns], columns))
+    lines.append(rule)
+    if found := overview(heads):
+        lines += ["", OVERVIEW, *_overview_lines(found)]
     notes = [
         line
         for note in (*facts(heads), *meanings(heads))
         for line in textwrap.wrap(plain(note), NOTE_WIDTH, subsequent_indent="  ")
     ]
-    return "\n".join([*lines, rule, "", *notes]) + "\n"
+    return "\n".join([*lines, "", *notes]) + "\n"
+
+
+def _overview_lines(found: Sequence[Overview]) -> list[str]:
+    several = len({each.run for each in found}) > 1
+    columns = [Column("", "run", [plain(o.run) for o in found], left=True)] * several
+    columns.append(Column("", "kind", [o.kind for o in found], left=True))
+    columns += [Column("", name, cells) for name, cells in _overview_cells(found)]
+    lines = [[c.bottom for c in columns]]
+    lines += [[c.cells[i] for c in columns] for i in range(len(found))]
+    return [text_line(cells, columns) for cells in lines]
+
+
+def _overview_cells(found: Sequence[Overview]) -> list[tuple[str, list[str]]]:
+    """Heading and cells of the numbers; blank for a place that the kind has not."""
+    counted = [
+        (name, [str(o.places.get(name, "")) for o in found])
+        for name in (*PLACES, ELSEWHERE)
+    ]
+    return [
+        ("heads", [str(o.heads) for o in found]),
+        ("entropy of most", [number(o.entropy_share, 2) for o in found]),
+        ("distance", [number(o.distance, 2) for o in found]),
+        *counted,
+    ]
 
 
 def _columns(heads: HeadTable) -> list[Column]:
@@ -203,6 +143,7 @@ def as_json(heads: HeadTable) -> str:
     """One object with the facts of each run and a list ``rows``, a head each."""
     whole = {
         "runs": {name: dict(facts) for name, facts in heads.runs.items()},
+        "overview": [each._asdict() for each in overview(heads)],
         "rows": [_record(row, heads) for row in heads.rows],
         "notes": meanings(heads),
     }
@@ -239,7 +180,9 @@ def as_html(heads: HeadTable) -> str:
         rows.append(cells)
     runs = "\n".join(f'<li dir="auto">{escape(line)}</li>' for line in facts(heads))
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in meanings(heads))
+    found = overview(heads)
     sections = [
+        *([Section("overview", "Overview", _overview_html(found))] if found else []),
         Section("heads", "Heads", table("Heads", head, rows, sortable=True)),
         Section("runs", "Runs", f"<ul>\n{runs}\n</ul>"),
         Section("notes", "What the columns are", f"<ul>\n{notes}\n</ul>"),
@@ -247,12 +190,19 @@ def as_html(heads: HeadTable) -> str:
     return document("What the heads do", sections, scripts=("sort.js",))
 
 
+def _overview_html(found: Sequence[Overview]) -> str:
+    columns = _overview_cells(found)
+    head = [Cell("run", left=True), Cell("kind", left=True)]
+    head += [Cell(name) for name, _ in columns]
+    rows = [
+        [Cell(isolated(each.run), left=True), Cell(each.kind, left=True)]
+        + [Cell(cells[i]) for _, cells in columns]
+        for i, each in enumerate(found)
+    ]
+    return f"<p>{OVERVIEW}</p>\n{table('Overview', head, rows)}"
+
+
 def _fact(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def known(value: float) -> float | None:
-    """None for what is not a finite number."""
-    return value if math.isfinite(value) else None

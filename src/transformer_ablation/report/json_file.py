@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+# Letters of a name that its temporary neighbour keeps: longer ones would pass the limit
+# of a file system where the name itself does not.
+_SHORT = 40
+
 
 class RecordError(ValueError):
     """A record or sweep file that cannot be used; names the file and the fault."""
@@ -33,15 +37,19 @@ def write_bytes(path: Path, data: bytes) -> None:
     """
     path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name[:_SHORT]}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == os.fspath(temporary):
+            # What it was to become is what a reader knows.
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
 
 

@@ -35,6 +35,7 @@ def table_notes(
     notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
     notes += _parameters(sweep, rows)
     notes += _checkpoints(rows, chosen)
+    notes += _trained_once(finished)
     notes += _cost(rows, rate)
     notes += _machines(finished)
     notes += _partial(rows)
@@ -106,8 +107,11 @@ def _bleu(
         f"{heading}: {_split(sweep, scores[0])}; {kind} signature "
         f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
     )
-    cut = sum(s["unfinished"] or 0 for s in scores)
-    return [f"{note} {_cut(cut)}." if cut else note]
+    cut = [s["unfinished"] for s in scores if s["unfinished"]]
+    if not cut:
+        return [note]
+    where = f" ({len(cut)} of {len(scores)} runs)" if len(scores) > 1 else ""
+    return [f"{note} {_cut(sum(cut))}{where}."]
 
 
 def _cut(count: int) -> str:
@@ -204,6 +208,16 @@ def _partial(rows: Sequence[TableRow]) -> list[str]:
     if not over:
         return []
     return ["Δ is over the seeds that a row shares with base: " + _listed(over)]
+
+
+def _trained_once(finished: Sequence[Record]) -> list[str]:
+    """Runs that took the checkpoints of another, which differs in decoding alone."""
+    of = {
+        f"{r['row']}/seed{r['seed']}": f"as {r['trained_as']}"
+        for r in finished
+        if r.get("trained_as")
+    }
+    return ["Trained once, decoded in several ways: " + _listed(of)] if of else []
 
 
 def _cost(rows: Sequence[TableRow], rate: float | None) -> list[str]:

@@ -79,6 +79,7 @@ def new_record(
         "seconds": {"compile": None, "train": None, "evaluate": None},
         "tokens": {"source": None, "target": None, "real": None},
         "scores": [],
+        "trained_as": None,  # the run whose checkpoints it took, or None
     }
     return _changed(record, known, "new record")
 

@@ -98,7 +98,7 @@ class Cache:
     def _read(self) -> dict[str, Any]:
         try:
             return dict(read_json(self._path) or {})
-        except RecordError:
+        except (RecordError, OSError):
             return {}  # whatever it held can be computed again
 
     def get(self, key: str) -> Any:

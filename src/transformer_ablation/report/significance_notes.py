@@ -12,6 +12,7 @@ from transformer_ablation.report.columns import (
     flatten,
     setting_differences,
 )
+from transformer_ablation.report.consistency import some
 from transformer_ablation.report.seed_tests import EFFECT, LEVEL, Power
 from transformer_ablation.report.sentence_tests import Sentences, Settings
 from transformer_ablation.report.table_row import TableRow
@@ -199,7 +200,7 @@ def _texts(sentences: Sentences) -> list[str]:
         runs: dict[str, list[str]] = {}
         for run, why in sentences.untested.items():
             runs.setdefault(why, []).append(run)
-        listed = "; ".join(f"{', '.join(some)}: {why}" for why, some in runs.items())
+        listed = "; ".join(f"{some(names)}: {why}" for why, names in runs.items())
         notes.append(
             f"Sentences not tested: {listed}. python -m experiments.evaluate "
             "--run=WORKDIR/runs/ROW/seedK scores a run again and stores its texts."

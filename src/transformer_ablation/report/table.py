@@ -4,7 +4,7 @@ Numbers stay unrounded here; ``render.py`` rounds them for people.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from transformer_ablation.report.table_row import (
     NO_PAPER,
     Status,
     TableRow,
+    comparable,
     make_row,
     paper_values,
     with_deltas,
@@ -137,10 +138,14 @@ def build_table(
     columns = shown_columns(sweep["config"], [r["config"] for r in rows], has_paper)
     bare = [make_row(sweep, row, columns, records, chosen, status) for row in rows]
     base_row = next((row for row in bare if base and row.name == base["name"]), None)
-    table_rows = [with_deltas(row, base_row, finished) for row in bare]
-    sentences = _sentences(workdir, chosen, base_row, options, progress)
+    table_rows = [
+        _marked(with_deltas(row, base_row, finished), problems) for row in bare
+    ]
+    mixed = {row.name for row in table_rows if row.marks}
+    able = {row.name for row in comparable(table_rows)} | {base_row and base_row.name}
+    testable = {key: x for key, x in chosen.items() if key[0] in able}
+    sentences = _sentences(workdir, testable, base_row, options, progress)
     table_rows = _with_tests(table_rows, base_row, sentences, options)
-    table_rows = [_marked(row, problems) for row in table_rows]
     bleu_tests = [r.tests.seeds["bleu"] for r in table_rows if "bleu" in r.tests.seeds]
     table = Table(
         sweep["title"],
@@ -154,7 +159,7 @@ def build_table(
         {q: _agreement(table_rows, q) for q in ("bleu", "ppl")},
     )
     notes = table_notes(sweep, table_rows, finished, chosen, options.rate)
-    notes[1:1] = [f"§ MIXED, shown because you insisted: {p.text}." for p in problems]
+    notes[1:1] = _mixed_notes(problems, mixed, base_row)
     notes += significance_notes(sweep, table, sentences)
     return dataclasses.replace(table, notes=notes)
 
@@ -196,6 +201,7 @@ def _with_tests(
     sentences: Sentences,
     options: Options,
 ) -> list[TableRow]:
+    """Tests of the rows that may be compared with base."""
     if base is None:
         return list(rows)
     values = {
@@ -203,13 +209,27 @@ def _with_tests(
             "bleu": row.bleu.values,
             "ppl": row.ppl.values if row.ppl_comparable else {},
         }
-        for row in rows
+        for row in [base, *comparable(rows)]
     }
     tests = tests_of_rows(values, base.name, options.seed_test, sentences)
     return [
         dataclasses.replace(row, tests=tests[row.name]) if row.name in tests else row
         for row in rows
     ]
+
+
+def _mixed_notes(
+    problems: Sequence[Problem], mixed: Collection[str], base: TableRow | None
+) -> list[str]:
+    """What is mixed, and what that keeps the marked rows out of."""
+    notes = [f"§ MIXED, shown because you insisted: {p.text}." for p in problems]
+    if mixed:
+        whole = base is not None and base.name in mixed
+        notes.append(
+            f"§ {'Base is mixed: no row is' if whole else 'Such rows are not'} tested, "
+            "counted in the correction of p or the power, or compared with the paper."
+        )
+    return notes
 
 
 def _marked(row: TableRow, problems: Sequence[Problem]) -> TableRow:
@@ -221,8 +241,7 @@ def _agreement(rows: Sequence[TableRow], quantity: str) -> Agreement | None:
     return agreement(
         [
             (row.deltas[quantity], row.deltas[f"paper_{quantity}"])
-            for row in rows
-            if not row.is_base
+            for row in comparable(rows)
         ]
     )
 

@@ -104,6 +104,13 @@ class TableRow:
         return "; ".join(reasons) or None
 
 
+def comparable(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Rows but base whose differences to it count: none that mixes, or if base does."""
+    if any(row.is_base and row.marks for row in rows):
+        return []
+    return [row for row in rows if not (row.is_base or row.marks)]
+
+
 def paper_values(row: Mapping[str, Any]) -> dict[str, float | None]:
     """The paper's numbers for a row of ``sweep.json``; null where it has none."""
     return {**NO_PAPER, **(row["paper"] or {})}

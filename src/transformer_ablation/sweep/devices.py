@@ -5,7 +5,7 @@ import importlib.util
 import os
 import pkgutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from transformer_ablation.sweep.runs import SweepError
@@ -17,6 +17,15 @@ AUTO = "auto"
 BYTES_PER_WORKER = 2 * 2**30
 
 
+# Chooses so many of the named devices of a kind ("gpu", "cpu").
+Take = Callable[[str, Sequence[str], int], list[str]]
+
+
+def first(kind: str, names: Sequence[str], needed: int) -> list[str]:
+    """The first of the devices, whoever else uses them."""
+    return list(names[:needed])
+
+
 @dataclasses.dataclass(frozen=True)
 class Share:
     """What one worker may use: cores to be bound to, and variables; all for neither."""
@@ -26,37 +35,40 @@ class Share:
 
 
 def shares(
-    jobs: str, per_run: int | None, environment: Mapping[str, str]
+    jobs: str, per_run: int | None, environment: Mapping[str, str], take: Take = first
 ) -> list[Share]:
     """A share a worker, of ``per_run`` devices each, by default as many as come out.
 
     GPUs where JAX would use them, else cores of the CPU. ``jobs`` is a number, or
     "auto": one device a run whatever the number of runs, since another number would
-    round sums otherwise, and as many runs as that gives.
+    round sums otherwise, and as many runs as that gives. ``take`` says which devices.
 
     Raises:
       SweepError: another word, or more than there is, with what there is.
     """
     if jobs == AUTO:
-        return _automatic(per_run, environment)
+        return _automatic(per_run, environment, take)
     if not (jobs.isascii() and jobs.isdecimal() and int(jobs) > 0):
         raise SweepError(f"--jobs={jobs}: must be a number of runs, or auto")
-    return _shares(int(jobs), per_run, environment)
+    return _shares(int(jobs), per_run, environment, take)
 
 
-def _automatic(per_run: int | None, environment: Mapping[str, str]) -> list[Share]:
+def _automatic(
+    per_run: int | None, environment: Mapping[str, str], take: Take
+) -> list[Share]:
     kind, each = accelerator(environment), per_run or 1
     if kind == "gpu":
-        return _shares(max(1, len(gpus(environment)) // each), each, environment)
+        most = len(gpus(environment)) // each
+        return _shares(max(1, most), each, environment, take)
     if kind == "cpu":
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         most = min(len(cores()) // each, memory // BYTES_PER_WORKER)
-        return _shares(max(1, most), each, environment)
-    return _shares(1, per_run, environment)
+        return _shares(max(1, most), each, environment, take)
+    return _shares(1, per_run, environment, take)
 
 
 def _shares(
-    jobs: int, per_run: int | None, environment: Mapping[str, str]
+    jobs: int, per_run: int | None, environment: Mapping[str, str], take: Take
 ) -> list[Share]:
     if jobs == 1 and per_run is None:
         return [Share()]
@@ -77,6 +89,7 @@ def _shares(
             f"{_count(jobs * each, what)}; there {_are(len(names))} "
             f"{_count(len(names), what)} here"
         )
+    names = take(kind, names, jobs * each)
     parts = [names[i * each : (i + 1) * each] for i in range(jobs)]
     if kind == "gpu":
         return [Share(None, {VISIBLE: ",".join(part)}) for part in parts]

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from transformer_ablation.config import Config, to_mapping
 
@@ -26,3 +28,16 @@ def run_identity(config: Config, manifest_hash: str, results_version: int) -> st
     """SHA-256 (hex) of the config, the data and the version of the results."""
     text = canonical_json(config, manifest_hash, results_version)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def training(config: Config) -> str:
+    """Equal for configs whose runs train alike: they differ in decoding alone."""
+    return json.dumps(without_decoding(to_mapping(config)), sort_keys=True)
+
+
+def without_decoding(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a config as a mapping decides the training of a run, its seed too."""
+    kept = {name: dict(section) for name, section in config.items() if name != "decode"}
+    for section, name in MACHINE_FIELDS:
+        del kept[section][name]
+    return kept

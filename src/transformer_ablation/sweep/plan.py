@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from transformer_ablation.config import Config, ModelConfig, to_mapping
+from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.rows import ExpandedRow
 from transformer_ablation.sweep.runs import FINAL
 
@@ -60,6 +61,11 @@ class RowPlan:
         return CHECKPOINT_BYTES_PER_PARAMETER * self.parameters["total"] * kept
 
     @property
+    def training(self) -> str:
+        """What rows have in common that differ in decoding alone."""
+        return training(self.item.config)
+
+    @property
     def runs_left(self) -> int:
         """Seeds without a result."""
         return sum(state not in FINAL for state in self.states.values())
@@ -78,8 +84,30 @@ class Plan:
     measured: str | None = None
 
     def left(self, quantity: str) -> float:
-        """A quantity of RowPlan summed over all runs that are not finished."""
-        return sum(getattr(row, quantity) * row.runs_left for row in self.rows)
+        """A quantity of RowPlan summed over all runs that are not finished.
+
+        Time and FLOPs are of training, which rows that decode otherwise share.
+        """
+        if quantity not in ("flops", "seconds"):
+            return sum(getattr(row, quantity) * row.runs_left for row in self.rows)
+        runs = [
+            (row, row.training, *run) for row in self.rows for run in row.states.items()
+        ]
+        trained = {(key, seed) for _, key, seed, state in runs if state == "finished"}
+        total = 0.0
+        for row, key, seed, state in runs:
+            if state not in FINAL and (key, seed) not in trained:
+                trained.add((key, seed))
+                total += getattr(row, quantity)
+        return total
+
+    @property
+    def shared(self) -> list[list[str]]:
+        """Names of rows that are trained once, of each such training."""
+        groups: dict[str, list[str]] = {}
+        for row in self.rows:
+            groups.setdefault(row.training, []).append(row.item.row.name)
+        return [names for names in groups.values() if len(names) > 1]
 
 
 def make_plan(
@@ -202,6 +230,7 @@ def _notes(plan: Plan) -> list[str]:
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
         _parameters(plan.rows[0]),
         *_budgets(plan),
+        *[f"Trained once: {', '.join(names)}." for names in plan.shared],
         f"{_times(plan)}, one run after the other, and leave out compiling and "
         "scoring; figures of a row are for one seed. Memory is an estimate for an "
         "update on one device; n devices hold the parameters each and share the rest. "

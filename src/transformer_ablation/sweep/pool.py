@@ -13,6 +13,7 @@ from typing import Any
 from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.failures import death, killed
+from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
@@ -101,6 +102,7 @@ class _Pool:
         done = finals(runs, read_record)
         self.states = {run.name: done.get(run.name, "pending") for run in runs}
         self.reasons: dict[str, str] = {}
+        self.training = {run.name: training(run.config) for run in runs}
         self.pending = [run for run in runs if run.name not in done]
         if len(shares) > 1:
             self.pending.sort(key=cost, reverse=True)
@@ -188,6 +190,8 @@ class _Pool:
     def _next(self) -> tuple[Run, int] | None:
         """The first run that nobody holds, and the number of its dead claim."""
         for run in list(self.pending):
+            if self._trains_now(run):
+                continue
             number = self._free(run)
             if number is None:
                 continue
@@ -198,6 +202,15 @@ class _Pool:
             self.states[run.name] = status
             self.reporter.run_elsewhere(run, status)
         return None
+
+    def _trains_now(self, run: Run) -> bool:
+        """Whether a worker trains what the run would too: it can have that then."""
+        wanted = self.training[run.name]
+        finished = (n for n, state in self.states.items() if state == "finished")
+        if any(self.training[name] == wanted for name in finished):
+            return False
+        going = (slot.run.name for slot in self._busy() if slot.run)
+        return any(self.training[name] == wanted for name in going)
 
     def _free(self, run: Run) -> int | None:
         """The number of the run's dead claim, 0 for none; None if somebody has it."""

@@ -197,7 +197,7 @@ class Reporter:
 
     def run_ended(self, run: Run, status: str, seconds: float) -> None:
         self.clock.run_ended(run, status == "finished")
-        self.ended += 1
+        self.ended += status != "preempted"  # that one will go on
         tail = "".join(f"; {left}" for left in self._sweep_left())
         self._tell(run, f"{status} after {duration(seconds)}{tail}")
         self._forget(run)

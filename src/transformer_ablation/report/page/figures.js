@@ -156,7 +156,10 @@
       const along = figure.along === "row" ? figure.points.filter((p) => !p.is_base).map((p) => p.row).join(", ") : figure.along;
       groups.append(page.element("figure", {}, [
         page.element("h3", { dir: "auto" }, heading + along), panels,
-        page.element("figcaption", {}, figure.missing.length ? `Without a score: ${figure.missing.join(", ")}.` : ""),
+        page.element("figcaption", {}, [
+          figure.missing.length ? `Without a score: ${figure.missing.join(", ")}. ` : "",
+          figure.beyond.length ? `PPL off the scale, not drawn: ${figure.beyond.join(", ")}.` : "",
+        ].join("")),
         figureNumbers(figure),
       ]));
       for (const quantity of QUANTITIES) {

@@ -1,0 +1,45 @@
+"""Do sinusoids help with sentences longer than any in training?
+
+Section 3.5 chose sines and cosines over learned vectors, with nearly the same BLEU (row
+E), because they "may allow the model to extrapolate to sequence lengths longer than
+the ones encountered during training". Here all rows train on short pairs alone, a third
+of the scale's longest, and are scored on the whole validation set; ``compare`` gives
+BLEU by length:
+
+    python -m experiments.compare --workdir=WORKDIR --rows=base,learned
+"""
+
+import ml_collections
+
+from configs import table3
+from transformer_ablation.sweep.rows import BASE, Row
+
+TITLE = "Positions, trained on short sentences"
+SHARE = 3
+
+
+def get_config(scale: str = "grammar") -> ml_collections.ConfigDict:
+    """The base model of a scale, without the longer pairs in training."""
+    config = table3.get_config(scale)
+    config.data.max_train_length = config.data.max_train_length // SHARE
+    return config
+
+
+def get_rows() -> list[Row]:
+    """Sines and cosines in turn (base), in halves, learned vectors, nothing."""
+    return [
+        BASE,
+        Row(
+            "halves",
+            "sinusoidal",
+            "all sines, then all cosines",
+            lambda base: {"model.sinusoids": "halves"},
+        ),
+        Row(
+            "learned",
+            "learned",
+            "learned positions",
+            lambda base: {"model.positions": "learned"},
+        ),
+        Row("none", "none", "no positions", lambda base: {"model.positions": "none"}),
+    ]

@@ -1,0 +1,103 @@
+"""Sweeps of what the paper left open: each loads and changes what it asks about."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+from configs import questions, table3
+from transformer_ablation.config import from_mapping
+from transformer_ablation.sweep.rows import expand
+
+NAMES = sorted(module.name for module in pkgutil.iter_modules(questions.__path__))
+# All fields that the rows of a question may change.
+VARIED = {
+    "attention_window": {"model.attention_window"},
+    "compatibility": {"model.compatibility", "model.d_k"},
+    "embeddings": {
+        "model.tied_embeddings",
+        "model.scale_embeddings",
+        "model.embedding_stddev",
+        "model.scale_logits",
+    },
+    "heads": {"model.num_heads", "model.d_k", "model.d_v"},
+    "norm": {"model.norm", "model.num_layers", "optimizer.warmup_steps"},
+    "positions": {"model.positions", "model.sinusoids"},
+    "search": {"decode.beam_size", "decode.length_penalty_alpha"},
+    "smoothing": {
+        "regularization.label_smoothing",
+        "regularization.label_smoothing_convention",
+    },
+}
+
+
+def load(name):
+    return importlib.import_module(f"configs.questions.{name}")
+
+
+def expanded(name, scale="grammar"):
+    module = load(name)
+    base = from_mapping(module.get_config(scale))
+    return {item.row.name: item for item in expand(base, module.get_rows())}
+
+
+@pytest.mark.parametrize("scale", table3.SCALES)
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_load_at_every_scale_and_change_what_is_asked(name, scale):
+    found = expanded(name, scale)
+    assert next(iter(found)) == "base" and not found["base"].changed
+    changed = {path for item in found.values() for path in item.changed}
+    assert changed == VARIED[name]
+    assert load(name).TITLE and "section" in load(name).__doc__.lower()
+
+
+def test_no_question_is_forgotten_here():
+    assert set(NAMES) == set(VARIED)
+
+
+def test_functions_are_compared_at_equal_sizes_of_keys():
+    found = expanded("compatibility", "wmt14")
+    sizes = {}
+    for item in found.values():
+        model = item.config.model
+        sizes.setdefault(model.compatibility, []).append(model.d_k)
+        assert model.d_v == 64
+    assert {name: sorted(x) for name, x in sizes.items()} == dict.fromkeys(
+        ("scaled_dot", "dot", "additive"), [16, 64, 256]
+    )
+
+
+def test_norms_are_compared_at_every_depth_and_warm_up():
+    found = [item.config for item in expanded("norm", "wmt14").values()]
+    seen = {(c.model.norm, c.model.num_layers, c.optimizer.warmup_steps) for c in found}
+    assert seen == {
+        (norm, layers, steps)
+        for norm in ("post", "pre")
+        for layers in (6, 12)
+        for steps in (4000, 400)
+    }
+
+
+def test_positions_are_trained_on_short_pairs():
+    short = expanded("positions", "wmt14")["base"].config.data.max_train_length
+    assert short == table3.get_config("wmt14").data.max_train_length / 3 == 85
+
+
+def test_one_head_grows_to_the_size_of_all():
+    found = {n: i.config.model for n, i in expanded("heads", "wmt14").items()}
+    sizes = {name: (m.num_heads, m.d_k, m.d_v) for name, m in found.items()}
+    assert sizes == {
+        "base": (8, 64, 64),
+        "one": (1, 64, 64),
+        "one_double": (1, 128, 128),
+        "one_as_all": (1, 512, 512),
+        "half_the_heads": (4, 64, 64),
+        "twice_the_heads": (16, 64, 64),
+    }
+
+
+def test_search_trains_once():
+    configs = [item.config for item in expanded("search").values()]
+    assert (
+        len({(c.model, c.regularization, c.optimizer, c.train) for c in configs}) == 1
+    )
