@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from experiments import decoding_flags, loading, run_data, shared_flags
+from experiments import decoding_flags, run_data, shared_flags
 from experiments.attention_importance import Values, add_importance
 from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.report import samples
 from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
+from transformer_ablation.runs import loading
 
 
 def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
@@ -23,7 +24,9 @@ def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
 
     runs = [loading.read_run(folder) for folder in folders]
     for run in runs:
-        check(run, options.importance)
+        loading.check_attention(run.directory, run.config)
+        if options.importance:
+            _check_heads(run)
     cache = shared_flags.cache_folder(options)
     parallel.set_up(cache)
     rows, facts = [], {}
@@ -43,22 +46,17 @@ def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
     return HeadTable(columns, rows, facts)
 
 
-def check(run: loading.SavedRun, importance: bool) -> None:
-    """Refuses a run without attention; of heads to take away, other models' too.
+def _check_heads(run: loading.SavedRun) -> None:
+    """Refuses a run whose heads cannot be taken away.
 
     Raises:
       LoadError: naming the architecture.
     """
-    model = run.config.model
-    if model.architecture == "recurrent" and model.recurrent_attention == "none":
-        raise loading.LoadError(
-            f"{run.directory}: has no attention (model.architecture = 'recurrent', "
-            "model.recurrent_attention = 'none')"
-        )
-    if importance and model.architecture != "transformer":
+    kind = run.config.model.architecture
+    if kind != "transformer":
         raise loading.LoadError(
             f"{run.directory}: --importance takes away heads of a Transformer; "
-            f"model.architecture = {model.architecture!r} has one attention a layer"
+            f"model.architecture = {kind!r} has one attention a layer"
         )
 
 
@@ -75,7 +73,7 @@ def _load(
     config = decoding_flags.changed(run.config, options)
     prepared = run_data.prepared_of(run, cache)
     average = config.decode.average_checkpoints
-    return config, prepared, loading.load(run, average, options.step)
+    return config, prepared, loading.load(run, average, options.step, tell)
 
 
 def _of_run(

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from experiments.attention_texts import Text
 from experiments.command import UsageError
-from experiments.loading import Trained
 from transformer_ablation.config import Config
+from transformer_ablation.runs.loading import Trained
 from transformer_ablation.vocabulary import EOS, Vocabulary
 
 # More are neither drawn quickly by a browser nor read by anybody.

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from experiments.loading import Trained
 from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.report.head_quantities import known
+from transformer_ablation.runs.loading import Trained
 from transformer_ablation.vocabulary import Vocabulary
 
 Item = TypeVar("Item")

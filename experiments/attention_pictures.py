@@ -4,16 +4,13 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from absl import flags
 
 from experiments import (
-    attention_heads,
     attention_texts,
     decoding_flags,
-    loading,
     output,
     run_data,
     shared_flags,
@@ -22,11 +19,13 @@ from experiments.attention_ids import Ids, encoded
 from experiments.attention_texts import Text
 from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.telling import tell
-from transformer_ablation.report import attention_page, attention_sheets
 from transformer_ablation.report.cells import plain
-from transformer_ablation.report.json_file import write_bytes
-from transformer_ablation.report.piece_labels import labels
-from transformer_ablation.vocabulary import BOS, Vocabulary
+from transformer_ablation.report.json_file import write_bytes, write_text
+from transformer_ablation.runs import loading
+from transformer_ablation.runs.loading import SavedRun, Trained
+
+if TYPE_CHECKING:  # it loads JAX
+    from transformer_ablation.runs.attending import Attended
 
 
 def write(
@@ -35,7 +34,7 @@ def write(
     """Writes and names the files; ``asked`` may be places in the validation split."""
     run = loading.read_run(folder)
     run_data.record_of(run)
-    attention_heads.check(run, importance=False)
+    loading.check_attention(run.directory, run.config)
     place = Path(options.out or folder / "attention")
     need_matplotlib("attention of a sentence")
     writable_folder(place, "out")
@@ -48,62 +47,52 @@ def write(
         splits = run_data.prepared_of(run, cache).corpus.splits
         every = list(splits[config.data.validation_split])
         texts = attention_texts.of_split(every, asked)
-    trained = loading.load(run, config.decode.average_checkpoints, options.step)
+    count = config.decode.average_checkpoints
+    trained = loading.load(run, count, options.step, tell)
     ids = encoded(texts, trained, config, run.vocabulary)
-    pairs = list(_pairs(texts, ids, trained, run.vocabulary))
-    first = texts[0].source
-    name = place / _name(first, (str(run.directory.absolute()), trained.steps, ids))
-    about = f"{run.directory}, update {', '.join(map(str, trained.steps))}."
-    for ending, content in _files(first, about, pairs):
-        write_bytes(path := name.with_name(name.name + ending), content)
+    shown = attended(run, trained, texts, ids)
+    for text, each in zip(texts, ids, strict=True):
+        target = plain(run.vocabulary.decode(each.target))
+        sides = f"  source: {plain(text.source)}\n  target: {target}\n"
+        output.print_text(f"{text.heading}\n{sides}")
+    key = str(run.directory.absolute()), trained.steps, ids
+    for path in put(place, key, texts[0].source, shown):
         print(f"wrote {path}")
 
 
-def _pairs(
-    texts: Sequence[Text], ids: Sequence[Ids], trained: Any, vocabulary: Vocabulary
-) -> Iterator[attention_page.Pair]:
-    """The sentences with their weights."""
-    from transformer_ablation import parallel
-    from transformer_ablation.evaluate.attention import Recorder
+def attended(
+    run: SavedRun, trained: Trained, texts: Sequence[Text], ids: Sequence[Ids]
+) -> "list[Attended]":
+    """The sentences with their weights.
+
+    Raises:
+      LoadError: for parameters of a run that has diverged.
+    """
+    from transformer_ablation.runs.attending import attend
 
     tell("computing the attention")
-    record = Recorder(trained.model)
-    pairs = [each.source for each in ids], [each.target for each in ids]
-    found = record(parallel.on_one_device(trained.params), *pairs)
-    for text, each, weights in zip(texts, ids, found, strict=True):
-        if not all(np.isfinite(x).all() for x in weights.known().values()):
-            raise loading.LoadError(
-                "the parameters give no finite attention: the run "
-                "has diverged; take an earlier checkpoint with --step"
-            )
-        read = [BOS, *each.target[:-1]]
-        sides = [labels(vocabulary.pieces(x)) for x in (each.source, read, each.target)]
-        target = vocabulary.decode(each.target)
-        shown = f"  source: {plain(text.source)}\n  target: {plain(target)}\n"
-        output.print_text(f"{text.heading}\n{shown}")
-        heading = f"{text.heading}: {text.source}"
-        yield attention_page.Pair(heading, each.note, *sides, weights.known())
+    about = f"{run.directory}, update {', '.join(map(str, trained.steps))}."
+    pairs = [
+        (f"{text.heading}: {text.source}", each.note, each.source, each.target)
+        for text, each in zip(texts, ids, strict=True)
+    ]
+    return list(attend(trained, run.vocabulary, about, pairs))
 
 
-def _files(
-    first: str, about: str, pairs: Sequence[attention_page.Pair]
-) -> Iterator[tuple[str, bytes]]:
-    """The end of each file's name, and what is in it."""
-    for number, pair in enumerate(pairs, start=1):
-        sides = {
-            "encoder": (pair.source, pair.source),
-            "decoder": (pair.read, pair.read),
-            "cross": (pair.read, pair.source),
-        }
-        among = f"-{number}" if len(pairs) > 1 else ""
-        for kind in pair.weights:
-            queries, keys = sides[kind]
-            words = queries.pieces, keys.pieces
-            png = attention_sheets.sheet(pair.weights[kind], *words, f"{kind}: {about}")
-            yield f"{among}-{kind}.png", png
-    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
-    html = attention_page.as_html(f"Attention: {first}{more}", [about], pairs)
-    yield ".html", html.encode("utf-8")
+def put(
+    place: Path, key: tuple, first: str, shown: "Sequence[Attended]"
+) -> Iterator[Path]:
+    """Writes sheets and a page into a folder, named by the first source and a key."""
+    from transformer_ablation.runs import attending
+
+    name = place / _name(first, key)
+    for ending, png in attending.sheets(shown):
+        write_bytes(path := name.with_name(f"{name.name}-{ending}.png"), png)
+        yield path
+    more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+    html = attending.page(shown, f"Attention: {first}{more}")
+    write_text(path := name.with_name(f"{name.name}.html"), html)
+    yield path
 
 
 def _name(first: str, shown: tuple) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.building import build_model, train_batches
 from transformer_ablation import parallel
 from transformer_ablation.benchmark import timing, work
 from transformer_ablation.benchmark.updates import Updater
 from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.tokens import Prepared, prepare
+from transformer_ablation.runs.building import build_model, train_batches
 
 
 class Programs:

@@ -7,9 +7,10 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, decoding_flags, loading, run_data, shared_flags
+from experiments import command, decoding_flags, run_data, shared_flags
 from transformer_ablation.config import Config
 from transformer_ablation.report.record import add_scores, read_record
+from transformer_ablation.runs import loading
 
 
 def define(values: flags.FlagValues) -> None:
@@ -71,7 +72,8 @@ def _score(
     prepared = prepare(config.data, cache)
     run_data.check_data(run, record["data"], prepared)
     run = run._replace(config=config)
-    trained = loading.load(run, config.decode.average_checkpoints, options.step)
+    count = config.decode.average_checkpoints
+    trained = loading.load(run, count, options.step, telling.tell)
     scorer = make_scorer(trained.model)
     scored = scoring.Scored(
         config, prepared, trained.model, scorer, trained.params, trained.steps

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, decoding_flags, loading, shared_flags
+from experiments import command, decoding_flags, shared_flags, telling
 from transformer_ablation.export import marian
+from transformer_ablation.runs import loading
 
 FORMATS = ("marian", "ctranslate2")
 CONVERTER_NEEDS = ("ctranslate2", "torch", "transformers")
@@ -39,7 +40,8 @@ def body(options: flags.FlagValues) -> None:
     from transformer_ablation import parallel
 
     parallel.set_up(shared_flags.cache_folder(options))
-    trained = loading.load(run, run.config.decode.average_checkpoints, options.step)
+    count = run.config.decode.average_checkpoints
+    trained = loading.load(run, count, options.step, telling.tell)
     params = parallel.on_host(trained.params)
     if options.format == "marian":
         marian.write(out, run.config, params, run.vocabulary)

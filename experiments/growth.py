@@ -69,9 +69,10 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, names: list[str]
 ) -> dict[str, Any]:
     """All points and powers, as one JSON object."""
-    from experiments import building, telling
+    from experiments import telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import growth, machine
+    from transformer_ablation.runs import building
 
     parallel.set_up(shared_flags.cache_folder(options))
     start, found = time.monotonic(), []

@@ -1,18 +1,17 @@
-"""Lines from stdin through a translation to stdout, from a pipe or at a terminal."""
+"""Lines of a file or of stdin through a translation to a file or to stdout."""
 
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+from transformer_ablation.runs.errors import LineError
 
 # Read and written together: batches of similar length, and a test set in one go.
 LINES_AT_ONCE = 4096
 
-# ``translate(lines, number of the first, few_shapes=) -> translations of each line``
+# ``translate(lines, number of the first, few_shapes=, done=) -> lines of each line``
 Translate = Callable[..., list[list[str]]]
-
-
-class LineError(ValueError):
-    """A line that cannot be translated; the message has its number."""
 
 
 def decoded(lines: Iterable[bytes], first: int = 1) -> Iterator[str]:
@@ -30,20 +29,36 @@ def decoded(lines: Iterable[bytes], first: int = 1) -> Iterator[str]:
             raise LineError(message) from None
 
 
-def pipe(translate: Translate, *, one_by_one: bool) -> None:
-    """All of stdin, many lines at a time or each as it comes.
+def pipe(
+    translate: Translate,
+    source: Iterable[bytes],
+    target: BinaryIO,
+    *,
+    one_by_one: bool = False,
+    all_known: bool = False,
+    done: Callable[[int], None] = lambda count: None,
+) -> int:
+    """All of ``source``, many lines at a time or each as it comes; how many there are.
 
-    Lengths to come are known for the first of many lines only: what follows is
-    padded to few lengths.
+    Lengths to come are known for the first of many lines only, unless ``all_known``:
+    what follows is padded to few lengths. ``done`` is told of so many more lines.
     """
     at_once, first = 1 if one_by_one else LINES_AT_ONCE, 1
-    warned = False
-    while lines := list(itertools.islice(sys.stdin.buffer, at_once)):
+    warned, source = False, iter(source)
+    while lines := list(itertools.islice(source, at_once)):
         warned = warned or _warn_of_returns(lines, first)
-        few_shapes = one_by_one or first > 1
+        told = [0]
+
+        def finished(count: int, told: list[int] = told) -> None:
+            done(count - told[0])
+            told[0] = count
+
+        few_shapes = one_by_one or all_known or first > 1
         texts = list(decoded(lines, first))
-        write(translate(texts, first, few_shapes=few_shapes))
+        write(translate(texts, first, few_shapes=few_shapes, done=finished), target)
+        done(len(lines) - told[0])  # blank ones are done with the others
         first += len(lines)
+    return first - 1
 
 
 def _warn_of_returns(lines: Iterable[bytes], first: int) -> bool:
@@ -70,7 +85,7 @@ def prompt(translate: Translate) -> None:
                 break
             try:
                 texts = list(decoded([line], number))
-                write(translate(texts, number, few_shapes=True))
+                write(translate(texts, number, few_shapes=True), sys.stdout.buffer)
             except LineError as error:
                 print(error, file=sys.stderr)
     except KeyboardInterrupt:
@@ -78,8 +93,8 @@ def prompt(translate: Translate) -> None:
     print(file=sys.stderr)
 
 
-def write(translations: Iterable[Iterable[str]]) -> None:
-    r"""Every translation as a line of UTF-8 that ends in ``\n``, at once."""
-    lines = [text for best in translations for text in best]
-    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
-    sys.stdout.buffer.flush()
+def write(translations: Iterable[Iterable[str]], target: BinaryIO) -> None:
+    r"""Every line as UTF-8 that ends in ``\n``, at once."""
+    lines = [text for of_one in translations for text in of_one]
+    target.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+    target.flush()

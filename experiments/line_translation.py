@@ -1,78 +1,49 @@
-"""Lines of text to lines of text with a trained model."""
+"""A run made ready to translate lines into lines of a format."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from experiments.line_streams import LineError
-from experiments.loading import Trained
-from experiments.telling import tell
-from transformer_ablation.config import Config
-from transformer_ablation.data.ragged import Ragged
-from transformer_ablation.evaluate.translation import Translator
-from transformer_ablation.vocabulary import EOS, PAD, Vocabulary
+from absl import flags
 
-# Source lengths that are compiled where the lengths to come are not known.
-RUNGS = tuple(n for power in range(3, 20) for n in (2**power, 3 * 2 ** (power - 1)))
-
-
-def _tell(length: int) -> None:
-    """Says on stderr why nothing comes for a while."""
-    tell(f"compiling the search for sources of up to {length} pieces")
+from experiments import (
+    line_attention,
+    line_formats,
+    shared_flags,
+    telling,
+)
+from transformer_ablation.runs import loading
+from transformer_ablation.runs.loading import SavedRun
+from transformer_ablation.runs.searching import Search
 
 
-class LineTranslator:
-    """Translates lists of lines; a blank line gives blank ones."""
+def ready(
+    run: SavedRun, search: Search, options: flags.FlagValues, pictures: Path | None
+) -> tuple:
+    """The translator, and what makes lines of a format with it, and pictures."""
+    from transformer_ablation import parallel
+    from transformer_ablation.runs.translating import LineTranslator
 
-    def __init__(
-        self, trained: Trained, config: Config, vocabulary: Vocabulary, n_best: int
-    ):
-        decode = config.decode
-        self._translator = Translator(trained.model, decode, n_best, _tell)
-        self._params, self._vocabulary = trained.params, vocabulary
-        self._n_best, self._extra = n_best, config.decode.extra_length
-        learned = config.model.positions == "learned"
-        self._longest = config.model.max_length - self._extra if learned else None
+    parallel.set_up(shared_flags.cache_folder(options))
+    count, tell = search.config.decode.average_checkpoints, telling.tell
+    trained = loading.load(run, count, options.step, tell)
+    translator = LineTranslator(
+        trained, search.config, run.vocabulary, search.n_best, tell
+    )
+    written = line_formats.FORMATS[options.format]
+    show = line_attention.shower(pictures, run, trained) if pictures else None
 
-    def translate(
-        self, lines: Sequence[str], first: int = 1, *, few_shapes: bool = False
-    ) -> list[list[str]]:
-        """The ``n_best`` translations of every line, best first.
+    def translate(lines: Sequence[str], first: int, **how: Any) -> list[list[str]]:
+        line_attention.check(sum(bool(line.strip()) for line in lines), pictures)
+        found = translator.translate(
+            lines,
+            first,
+            sampling=search.sampling,
+            token_scores=options.format == "json",
+            **how,
+        )
+        if show is not None:
+            show(first, found)
+        return [written(n, each, search.n_best) for n, each in enumerate(found, first)]
 
-        A place without a hypothesis is a blank line. Lines together are batched as
-        a split is when a run is scored, so a split's sources give exactly its
-        translations. With ``few_shapes`` they are padded to
-        lengths of a ladder, so that one call after the other needs no new
-        compilation; that can move the last bits of a score.
-
-        Raises:
-          LineError: for a line too long for learned positions; ``first`` is the
-            number of the first.
-        """
-        texts = {i: text for i, text in enumerate(lines) if text.strip()}
-        encoded = self._vocabulary.encode_all(list(texts.values()))
-        sources = [[*ids, EOS] for ids in encoded]
-        for i, ids in zip(texts, sources, strict=True):
-            self._check(first + i, len(ids))
-        if few_shapes:
-            sources = [self._padded(ids) for ids in sources]
-        results = [[""] * self._n_best for _ in lines]
-        found = self._translator.translate(self._params, Ragged.of(sources))
-        for i, translations in zip(texts, found, strict=True):
-            for place, best in enumerate(translations):
-                results[i][place] = self._vocabulary.decode(best.ids)
-        return results
-
-    def _check(self, number: int, length: int) -> None:
-        if self._longest is not None and length > self._longest:
-            raise LineError(
-                f"line {number}: is {length} pieces long with the end of sentence, but "
-                f"model.max_length = {self._longest + self._extra} learned positions "
-                f"hold {self._longest} and {self._extra} more of the translation; "
-                "shorten the line or lower --extra_length"
-            )
-
-    def _padded(self, ids: list[int]) -> list[Any]:
-        """The ids and PAD up to the next rung, which no learned table overflows."""
-        rung = next(n for n in (*RUNGS, len(ids)) if n >= len(ids))
-        length = rung if self._longest is None else min(rung, self._longest)
-        return ids + [PAD] * (length - len(ids))
+    return translator, translate

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.loading import LoadError, SavedRun
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.data.corpus import manifest_differences, manifest_hash
 from transformer_ablation.data.tokens import Prepared, prepare
 from transformer_ablation.report.record import read_record
+from transformer_ablation.runs.errors import LoadError
+from transformer_ablation.runs.loading import SavedRun
 
 
 def record_of(run: SavedRun) -> dict[str, Any] | None:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from experiments import run_hooks, scoring
-from experiments.building import build_model, train_batches
 from experiments.run_sharing import first_state, shared_params, zeros
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate.perplexity import Scorer, make_scorer
 from transformer_ablation.parallel import hosts
+from transformer_ablation.runs.building import build_model, train_batches
 from transformer_ablation.train import step
 from transformer_ablation.train.loop import Diverged, Every, Hook, train
 

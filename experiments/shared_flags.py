@@ -1,11 +1,11 @@
 """Flags that several command lines share, each described once."""
 
-import os
 from pathlib import Path
 
 from absl import flags
 
 from experiments.command import UsageError
+from transformer_ablation.runs.cache_folder import cache_folder as named_cache
 
 
 def define_runs(values: flags.FlagValues) -> None:
@@ -97,5 +97,4 @@ def define_cache(values: flags.FlagValues) -> None:
 
 def cache_folder(options: flags.FlagValues) -> Path:
     """The folder of prepared data that the flag and the environment name."""
-    named = options.cache or os.environ.get("TRANSFORMER_ABLATION_CACHE")
-    return Path(named or "~/.cache/transformer_ablation").expanduser().absolute()
+    return named_cache(options.cache)

@@ -1,70 +1,115 @@
 """``python -m experiments.translate --run=DIR``: lines on stdin to lines on stdout."""
 
+import contextlib
 import sys
+import time
+from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from experiments import (
     command,
-    decoding_flags,
+    line_attention,
+    line_files,
     line_streams,
-    loading,
+    line_translation,
+    output,
     shared_flags,
+    telling,
+    translation_flags,
 )
-from transformer_ablation.config import Config, replace
+from transformer_ablation.config import replace
+from transformer_ablation.data import progress
+from transformer_ablation.runs import loading
+from transformer_ablation.runs.loading import SavedRun
+from transformer_ablation.runs.searching import Search
 
 
 def define(values: flags.FlagValues) -> None:
     """Flags of the translation."""
     shared_flags.define_run(values)
-    decoding_flags.define(values)
-    text = "translations a line, best first, each on a line of its own"
-    flags.DEFINE_integer("n_best", 1, text, flag_values=values)
+    translation_flags.define(values)
     shared_flags.define_cache(values)
 
 
 def body(options: flags.FlagValues) -> None:
     """Load the run and translate."""
     folder = shared_flags.run_folder(options)
-    if sys.stdin is None:
+    if options.input is None and sys.stdin is None:
         raise command.UsageError("there is no standard input to translate from")
-    run = loading.read_run(folder)
-    at_terminal = sys.stdin.isatty()
-    config = _config(run.config, options, one_by_one=at_terminal)
-    if not 1 <= options.n_best <= config.decode.beam_size:
+    at_terminal = options.input is None and sys.stdin.isatty()
+    if at_terminal and options.out is not None:
         raise command.UsageError(
-            f"--n_best={options.n_best}: it must be from 1 to the beam size, "
-            f"{config.decode.beam_size}"
+            f"--out={options.out}: what is typed is answered here; name a text with "
+            "--input, or pipe one in"
         )
-    from experiments.line_translation import LineTranslator
-    from transformer_ablation import parallel
-
-    parallel.set_up(shared_flags.cache_folder(options))
-    run = run._replace(config=config)
-    trained = loading.load(run, config.decode.average_checkpoints, options.step)
-    translator = LineTranslator(trained, config, run.vocabulary, options.n_best)
+    run = loading.read_run(folder)
+    search = translation_flags.chosen(run.config, options)
     if at_terminal:
-        line_streams.prompt(translator.translate)
+        alone = replace(search.config, {"decode.sentences_per_batch": 1})
+        search = search._replace(config=alone)
+    run = run._replace(config=search.config)
+    place = translation_flags.attention_folder(options)
+    if place is not None:
+        loading.check_attention(run.directory, run.config)
+    if note := loading.version_note(run):
+        telling.complain(note)
+    if at_terminal:
+        line_streams.prompt(line_translation.ready(run, search, options, place)[1])
     else:
-        one_by_one = config.decode.sentences_per_batch == 1
-        line_streams.pipe(translator.translate, one_by_one=one_by_one)
+        _stream(run, search, options, place)
 
 
-def _config(config: Config, options: flags.FlagValues, one_by_one: bool) -> Config:
-    """The run's config with what the flags change."""
-    changed = decoding_flags.changed(config, options)
-    alone = {"decode.sentences_per_batch": 1} if one_by_one else {}
-    return replace(changed, alone)
+def _stream(
+    run: SavedRun, search: Search, options: flags.FlagValues, pictures: Path | None
+) -> None:
+    """A file or a pipe, with a bar where no line is seen to come."""
+    place = output.output_file(options.out, options.format)
+    path = None if options.input is None else line_files.input_file(options.input)
+    if (
+        place is not None
+        and path is not None
+        and place.exists()
+        and place.samefile(path)
+    ):
+        raise command.UsageError(f"--out={place}: is the file of --input; name another")
+    seen = None if path is None else line_files.look_through(path, run)
+    line_attention.check(0 if seen is None else len(seen.lengths), pictures)
+    translator, translate = line_translation.ready(run, search, options, pictures)
+    many = seen is not None and len(seen.lengths) > line_streams.LINES_AT_ONCE
+    if seen is not None and many:
+        translator.expect(seen.lengths)
+    start = time.monotonic()
+    with line_files.target(place) as target, _bar(seen, place is not None) as done:
+        count = line_streams.pipe(
+            translate,
+            line_files.lines_of(path),
+            target,
+            one_by_one=search.config.decode.sentences_per_batch == 1,
+            all_known=many,
+            done=done,
+        )
+    if place is not None:
+        print(f"wrote {place}: {count:,} lines in {time.monotonic() - start:.1f} s")
+
+
+def _bar(seen: line_files.Seen | None, to_file: bool) -> Any:
+    if not to_file and sys.stdout.isatty():
+        return contextlib.nullcontext(lambda count: None)
+    return progress.bar("translating", None if seen is None else seen.lines, 1)
 
 
 COMMAND = command.Command(
     name="translate",
-    summary="Translate lines on stdin to lines on stdout with a trained run; at a "
-    "terminal, a prompt.",
+    summary="Translate lines of stdin or of a file with a trained run; at a terminal, "
+    "a prompt.",
     examples=(
         "python -m experiments.translate --run=runs/table3/runs/base/seed0",
         "python -m experiments.translate --run=runs/table3/runs/base/seed0 "
-        "--beam_size=8 --n_best=3 < lines.en > lines.de",
+        "--beam_size=8 --n_best=3 --format=tsv < lines.en > lines.tsv",
+        "python -m experiments.translate --run=runs/table3/runs/base/seed0 "
+        "--sample --temperature=0.7 --seed=1 --input=lines.en --out=lines.de",
     ),
     define=define,
     body=body,

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from experiments.building import build_model, train_batches
 from transformer_ablation import parallel
 from transformer_ablation.config import Config, replace
 from transformer_ablation.data.tokens import Prepared
+from transformer_ablation.runs.building import build_model, train_batches
 from transformer_ablation.train.verification import Case
 
 NO_DROPOUT = {

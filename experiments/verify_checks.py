@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments import verify_cases
-from experiments.building import build_model
 from transformer_ablation import parallel
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
 from transformer_ablation.evaluate import verification as decoding
+from transformer_ablation.runs.building import build_model
 from transformer_ablation.train import verification as training
 from transformer_ablation.train.step import create_state
 

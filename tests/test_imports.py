@@ -23,6 +23,19 @@ PACKAGES = {
     "sweep": {"config", "process"},
     "report": {"config", "process"},
     "export": {"config", "vocabulary"},
+    # A trained run as an object, for command lines and notebooks alike: it reads a
+    # run's folder (report, train's checkpoints), translates and scores (evaluate).
+    "runs": {
+        "config",
+        "data",
+        "decode",
+        "evaluate",
+        "model",
+        "parallel",
+        "report",
+        "train",
+        "vocabulary",
+    },
     "benchmark": {
         "config",
         "data",
@@ -35,6 +48,8 @@ PACKAGES = {
         "vocabulary",
     },
 }
+# The package itself offers what notebooks use, and imports it when it is asked for.
+ROOT_MAY = {"runs"}
 WITHOUT_JAX = ("sweep", "report")
 # JAX, and what is built on it.
 JAX_STACK = {"jax", "jaxlib", "flax", "optax", "orbax", "chex"}
@@ -107,7 +122,8 @@ def forbidden_imports(text, module, is_package=False):
     """Packages of the library that a module imports and may not."""
     package = package_of(module)
     found = library_packages(imported(text, module, is_package))
-    return found - PACKAGES.get(package, set()) - {package}
+    allowed = PACKAGES.get(package, set()) if package else ROOT_MAY
+    return found - allowed - {package}
 
 
 def device_calls(text):
@@ -208,6 +224,28 @@ def test_process_of_a_peer_loads_no_jax():
     assert (result.stdout.strip(), result.stderr) == ("[]", "")
 
 
+def test_package_offers_what_notebooks_use_and_loads_nothing_itself():
+    """Nor does the table of a sweep need JAX."""
+    program = (
+        f"import sys, {LIBRARY} as library\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "heavy = {'numpy', 'jax', 'flax', 'sentencepiece'}\n"
+        f"inner = [n for n in sys.modules if n.startswith('{LIBRARY}.')]\n"
+        "assert not heavy & loaded and inner == [], inner\n"
+        "assert {'load_run', 'load_sweep', 'RunError'} <= set(dir(library))\n"
+        "assert issubclass(library.RunError, ValueError)\n"
+        "library.load_sweep\n"
+        f"print(sorted({JAX_STACK!r} & set(sys.modules)))\n"
+        "try: library.load_rnu\n"
+        "except AttributeError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    message = f"module '{LIBRARY}' has no attribute 'load_rnu'"
+    assert result.stdout.splitlines() == ["[]", message]
+
+
 def test_nothing_is_pickled():
     paths = sources("src", "experiments", "configs", "tests")
     found = {module_name(p): pickle_uses(p.read_text(encoding="utf-8")) for p in paths}
@@ -257,8 +295,9 @@ def test_relative_import_in_a_package_file_counts_from_the_package():
     assert f"{LIBRARY}.sweep.rows" in imported(text, module, is_package=True)
 
 
-def test_root_of_the_library_may_import_no_package():
+def test_root_of_the_library_may_import_no_package_but_runs():
     assert forbidden_imports("from . import model", LIBRARY, True) == {"model"}
+    assert forbidden_imports(f"from {LIBRARY}.runs import run", LIBRARY, True) == set()
 
 
 @pytest.mark.parametrize(

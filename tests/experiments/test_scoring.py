@@ -6,10 +6,10 @@ import types
 import pytest
 
 from experiments import run_scores, score_lines, scoring
-from experiments.building import build_model
 from tests.report import written_sweeps as written
 from transformer_ablation import config
 from transformer_ablation.report import record
+from transformer_ablation.runs.building import build_model
 
 
 @pytest.mark.parametrize(

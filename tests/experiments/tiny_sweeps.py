@@ -160,7 +160,7 @@ def checkpoint(run, step=None):
     """``{path: bytes}`` of every array of a checkpoint, the newest by default."""
     import jax
 
-    from experiments.building import build_model
+    from transformer_ablation.runs.building import build_model
     from transformer_ablation.train.step import state_shapes
 
     config = from_mapping(read_json(run / "config.json"))

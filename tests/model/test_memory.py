@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from configs import base as base_file
-from experiments.building import build_model
 from transformer_ablation import parallel
 from transformer_ablation.config import from_mapping, replace
 from transformer_ablation.model.memory import update_memory
+from transformer_ablation.runs.building import build_model
 from transformer_ablation.train import step
 
 

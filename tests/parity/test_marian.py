@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from configs import table3
-from experiments.building import build_model, train_batches
 from transformer_ablation import parallel
 from transformer_ablation.config import from_mapping, replace
 from transformer_ablation.data.tokens import prepare
 from transformer_ablation.evaluate.translation import Translator
 from transformer_ablation.export import ctranslate2 as converter
 from transformer_ablation.export import marian
+from transformer_ablation.runs.building import build_model, train_batches
 from transformer_ablation.train import step as steps
 from transformer_ablation.train.loop import train
 from transformer_ablation.vocabulary import EOS, PAD

@@ -8,13 +8,15 @@ _WORTH_SHOWING = 100_000  # pairs; fewer are done in a few seconds
 
 
 @contextlib.contextmanager
-def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A function that is told of so many more done of ``total``.
+def bar(
+    what: str, total: int | None, least: int = _WORTH_SHOWING
+) -> Iterator[Callable[[int], None]]:
+    """A function that is told of so many more done of ``total``, None if not known.
 
     The bar is on stderr, and goes when the work is done. Where stderr is no terminal
-    or there is little to do there is none.
+    or there are fewer than ``least`` to do there is none.
     """
-    if total < _WORTH_SHOWING or not sys.stderr.isatty():
+    if (total is not None and total < least) or not sys.stderr.isatty():
         yield lambda count: None
         return
     from rich.console import Console

@@ -39,15 +39,30 @@ def make_scorer(model: Any) -> Scorer:
     """
 
     def score(params: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
-        source_BS, target_BT = batch
-        logits_BTV = model.apply({"params": params}, source_BS, target_BT)
-        gold_BT = jnp.take_along_axis(logits_BTV, target_BT[..., None], axis=-1)
-        nll_BT = jax.nn.logsumexp(logits_BTV, axis=-1) - gold_BT[..., 0]
-        real_BT = target_BT != model.pad_id
-        return jnp.where(real_BT, nll_BT, 0.0).sum(axis=1), real_BT.sum(axis=1)
+        nll_BT, real_BT = _token_nll(model, params, batch)
+        return nll_BT.sum(axis=1), real_BT.sum(axis=1)
 
     mapped = parallel.map_batch(score)
     return Scorer(mapped, longest_input(model))
+
+
+def make_token_scorer(model: Any) -> Scorer:
+    """As ``make_scorer``, but ``score`` gives nll [B, T], and 0 for padding."""
+
+    def score(params: Any, batch: Any) -> jax.Array:
+        return _token_nll(model, params, batch)[0]
+
+    return Scorer(parallel.map_batch(score), longest_input(model))
+
+
+def _token_nll(model: Any, params: Any, batch: Any) -> tuple[jax.Array, jax.Array]:
+    """The negative log-likelihood of each target token, and which are real."""
+    source_BS, target_BT = batch
+    logits_BTV = model.apply({"params": params}, source_BS, target_BT)
+    gold_BT = jnp.take_along_axis(logits_BTV, target_BT[..., None], axis=-1)
+    nll_BT = jax.nn.logsumexp(logits_BTV, axis=-1) - gold_BT[..., 0]
+    real_BT = target_BT != model.pad_id
+    return jnp.where(real_BT, nll_BT, 0.0), real_BT
 
 
 def longest_input(model: Any, extra: int = 0) -> int | None:
@@ -79,6 +94,21 @@ def sentence_scores(
         nll[batch.indices] = found_nll[:count]
         tokens[batch.indices] = found_tokens[:count]
     return nll, tokens
+
+
+def token_scores(
+    scorer: Scorer, params: Any, split: TokenizedSplit, rows: int
+) -> list[np.ndarray]:
+    """float32 [T] a pair: the log-probability of each target id, in order.
+
+    ``scorer`` is one of tokens; ``rows`` is as for ``sentence_scores``.
+    """
+    found = [np.zeros(0, np.float32)] * len(split)
+    for batch in batches(split, rows, scorer.longest):
+        nll_BT = scorer.score(params, (batch.source, batch.target))
+        for index, nll_T in zip(batch.indices, nll_BT, strict=False):
+            found[index] = -nll_T[: split.target.lengths[index]]
+    return found
 
 
 def perplexity(

@@ -1,4 +1,4 @@
-"""Translations of token sequences by beam search, over all devices."""
+"""Translations of token sequences by beam search or draws, over all devices."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +15,11 @@ from transformer_ablation.decode.beam import (
     beam_search,
     rooms,
 )
+from transformer_ablation.decode.sampling import (
+    SamplingSettings,
+    sample,
+    sentence_keys,
+)
 from transformer_ablation.evaluate.perplexity import batches, longest_input
 from transformer_ablation.vocabulary import EOS
 
@@ -29,6 +34,19 @@ class Translation(NamedTuple):
     score: float
     log_probability: float
     unfinished: bool
+
+
+class Draws(NamedTuple):
+    """How translations are drawn at random instead of searched.
+
+    What is drawn for a source is a function of the seed, of its own one of
+    ``numbers``, which are below 2**32, and of the temperature and ``top_k``.
+    """
+
+    seed: int
+    numbers: np.ndarray
+    temperature: float = 1.0
+    top_k: int | None = None
 
 
 class _Begun(NamedTuple):
@@ -71,19 +89,29 @@ class Translator:
         self._config = config
         self._n_best = n_best
         self._compiling = compiling
-        self._compiled: dict[tuple[int, bool], Callable] = {}
+        self._compiled: dict[tuple, Callable] = {}
 
     def translate(
-        self, params: Any, sources: Ragged, done: Callable[[int], None] | None = None
+        self,
+        params: Any,
+        sources: Ragged,
+        done: Callable[[int], None] | None = None,
+        *,
+        draws: Draws | None = None,
+        fitted: bool | None = None,
     ) -> list[list[Translation]]:
         """The ``n_best`` translations of every source, in order, best first.
 
         Sources end in the end of sentence. ``done`` is told how many sentences
-        are finished after each batch.
+        are finished after each batch. With ``draws`` they are independent draws in
+        the order in which they were drawn, and no search is made. ``fitted`` is that
+        of ``make_search``; by default it is so where there are many batches.
         """
         results: list[list[Translation]] = [[] for _ in range(len(sources))]
         finished = 0
-        for indices, cap_B, found in _one_ahead(self._begun(params, sources)):
+        for indices, cap_B, found in _one_ahead(
+            self._begun(params, sources, draws, fitted)
+        ):
             hypotheses = found()
             for row, index in enumerate(indices):
                 results[index] = list(_read(hypotheses, row, int(cap_B[row])))
@@ -92,16 +120,25 @@ class Translator:
                 done(finished)
         return results
 
-    def _begun(self, params: Any, sources: Ragged) -> Iterator[_Begun]:
+    def _begun(
+        self, params: Any, sources: Ragged, draws: Draws | None, fitted: bool | None
+    ) -> Iterator[_Begun]:
         """Every batch of sources, its search begun when it is asked for."""
         rows, extra = self._config.sentences_per_batch, self._config.extra_length
         longest = longest_input(self._model, extra)
         every = batches(TokenizedSplit(sources, sources), rows, longest)
+        fitted = len(every) >= MANY_BATCHES if fitted is None else fitted
         for batch in every:
             cap_B = (batch.source != self._model.pad_id).sum(axis=1)
             cap_B = np.where(cap_B > 0, cap_B + extra, 0).astype(np.int32)
-            search = self._search(batch.source.shape[1], len(every) >= MANY_BATCHES)
-            yield _Begun(batch.indices, cap_B, search(params, (batch.source, cap_B)))
+            length = batch.source.shape[1]
+            if draws is None:
+                found = self._search(length, fitted)(params, (batch.source, cap_B))
+            else:
+                drawn = _of_rows(draws, batch.indices, len(cap_B))
+                sampling = self._sampling(length, draws.top_k)
+                found = sampling(params, (batch.source, cap_B, *drawn))
+            yield _Begun(batch.indices, cap_B, found)
 
     def best(
         self,
@@ -123,15 +160,42 @@ class Translator:
 
     def _search(self, source_length: int, fitted: bool) -> Callable:
         """The compiled search for sources padded to a length."""
-        key = source_length, fitted
+        length = source_length + self._config.extra_length
+        settings = search_settings(self._config, length, self._n_best)
+        return self._made(
+            (source_length, fitted),
+            lambda: make_search(self._model, settings, fitted=fitted),
+        )
+
+    def _sampling(self, source_length: int, top_k: int | None) -> Callable:
+        """The compiled sampling for sources padded to a length."""
+        settings = SamplingSettings(
+            draws=self._n_best,
+            alpha=self._config.length_penalty_alpha,
+            max_length=source_length + self._config.extra_length,
+            top_k=top_k,
+            penalty=self._config.length_penalty,
+        )
+        return self._made(
+            (source_length, settings), lambda: make_sampling(self._model, settings)
+        )
+
+    def _made(self, key: tuple, make: Callable[[], Callable]) -> Callable:
         if key not in self._compiled:
             if self._compiling is not None:
-                self._compiling(source_length)
-            length = source_length + self._config.extra_length
-            settings = search_settings(self._config, length, self._n_best)
-            search = make_search(self._model, settings, fitted=fitted)
-            self._compiled[key] = parallel.begin_batch(search)
+                self._compiling(key[0])
+            self._compiled[key] = parallel.begin_batch(make())
         return self._compiled[key]
+
+
+def _of_rows(
+    draws: Draws, indices: np.ndarray, rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys [rows, 2] and temperatures [rows] of a batch; of padding any."""
+    numbers = np.zeros(rows, np.uint32)
+    numbers[: len(indices)] = draws.numbers[indices]
+    temperatures = np.full(rows, draws.temperature, np.float32)
+    return sentence_keys(draws.seed, numbers), temperatures
 
 
 def search_settings(
@@ -165,20 +229,11 @@ def make_search(
 
     def search(params: Any, batch: Any) -> Hypotheses:
         source_BS, cap_B = batch
-        variables = {"params": params}
-        cache = model.apply(
-            variables,
-            source_BS,
-            settings.beam_size,
-            sizes[0],
-            fitted,
-            method="start_cache",
-        )
+        shape = settings.beam_size, sizes[0], fitted
+        cache, plain_step = _decoder(model, params, source_BS, *shape)
 
         def step(cache: Any, tokens_BC: Any, position: Any) -> Any:
-            logits_BCV, cache = model.apply(
-                variables, cache, tokens_BC, position, method="step"
-            )
+            logits_BCV, cache = plain_step(cache, tokens_BC, position)
             if added_11V is not None:
                 logits_BCV = logits_BCV + added_11V
             return logits_BCV, cache
@@ -187,6 +242,33 @@ def make_search(
         return beam_search(step, cache, model.follow, cap_B, settings, grow, sizes)
 
     return search
+
+
+def make_sampling(model: Any, settings: SamplingSettings) -> Callable:
+    """``search(params, (source [B, S], cap [B], keys [B, 2], temperature [B]))``."""
+
+    def sampling(params: Any, batch: Any) -> Hypotheses:
+        source_BS, cap_B, keys_B2, temperature_B = batch
+        shape = settings.draws, settings.max_length, False
+        cache, step = _decoder(model, params, source_BS, *shape)
+        return sample(step, cache, cap_B, keys_B2, temperature_B, settings)
+
+    return sampling
+
+
+def _decoder(
+    model: Any, params: Any, source_BS: Any, candidates: int, room: int, fitted: bool
+) -> tuple[Any, Callable]:
+    """The state before the first token, and the model's cached step."""
+    variables = {"params": params}
+    cache = model.apply(
+        variables, source_BS, candidates, room, fitted, method="start_cache"
+    )
+
+    def step(cache: Any, tokens_BC: Any, position: Any) -> Any:
+        return model.apply(variables, cache, tokens_BC, position, method="step")
+
+    return cache, step
 
 
 def read_best(found: Hypotheses, row: int, cap: int) -> Translation:

@@ -3,28 +3,29 @@
 It may have been moved: its config, vocabulary and checkpoints are read and compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.telling import tell
+from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import Config, ConfigError, from_mapping
 from transformer_ablation.report.json_file import read_json
 from transformer_ablation.report.record import live_status, read_record
+from transformer_ablation.runs.errors import LoadError
 from transformer_ablation.vocabulary import Vocabulary
 
 
-class LoadError(ValueError):
-    """A folder that holds no run, or none that can be used."""
-
-
 class SavedRun(NamedTuple):
-    """What a run's folder says without its checkpoints."""
+    """What a run's folder says without its checkpoints.
+
+    ``results_version`` is that of its record, None without one.
+    """
 
     directory: Path
     config: Config
     vocabulary: Vocabulary
     state: str
+    results_version: int | None = None
 
 
 class Trained(NamedTuple):
@@ -59,18 +60,53 @@ def read_run(directory: Path) -> SavedRun:
         raise LoadError(f"{lines}\nis it of another version of this program?") from None
     vocabulary = Vocabulary.load(directory / "vocabulary.model")
     state = "without a record" if record is None else live_status(record)
-    return SavedRun(directory, config, vocabulary, state)
+    version = None if record is None else record["results_version"]
+    return SavedRun(directory, config, vocabulary, state, version)
 
 
-def load(run: SavedRun, count: int, step: int | None = None) -> Trained:
+def check_attention(directory: Path, config: Config) -> None:
+    """Refuses a run of a model without attention.
+
+    Raises:
+      LoadError: naming the architecture.
+    """
+    model = config.model
+    if model.architecture == "recurrent" and model.recurrent_attention == "none":
+        raise LoadError(
+            f"{directory}: has no attention (model.architecture = 'recurrent', "
+            "model.recurrent_attention = 'none')"
+        )
+
+
+def version_note(run: SavedRun) -> str | None:
+    """What to know of a run of another results version, or None.
+
+    Its parameters can be used all the same: only numbers may not be mixed.
+    """
+    if run.results_version in (None, RESULTS_VERSION):
+        return None
+    return (
+        f"{run.directory}: is of results version {run.results_version}, this program "
+        f"of {RESULTS_VERSION}: what it makes may differ from what the run has recorded"
+    )
+
+
+def load(
+    run: SavedRun,
+    count: int,
+    step: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Trained:
     """The model with the mean of ``count`` checkpoints, up to ``step`` if given.
+
+    ``tell`` hears what is loaded before it is.
 
     Raises:
       LoadError: if there are too few checkpoints, or one cannot be read.
       CheckpointError: if one is of another config or vocabulary.
     """
-    from experiments.building import build_model
     from transformer_ablation import parallel
+    from transformer_ablation.runs.building import build_model
     from transformer_ablation.train.averaging import average
     from transformer_ablation.train.checkpoint import Checkpoints
     from transformer_ablation.train.step import state_shapes

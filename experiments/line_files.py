@@ -1,0 +1,111 @@
+"""Files of lines: looked through before a translation, written whole or not at all."""
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from experiments.command import UsageError
+from experiments.line_streams import LINES_AT_ONCE, decoded
+from experiments.telling import complain
+from transformer_ablation.data.parallel_text import open_bytes
+from transformer_ablation.runs.errors import LineError
+from transformer_ablation.runs.lines import check_length, longest_source
+from transformer_ablation.runs.loading import SavedRun
+
+
+class Seen(NamedTuple):
+    """What a file holds: lines, and the ids of those that are not blank."""
+
+    lines: int
+    lengths: np.ndarray
+
+
+def input_file(given: str) -> Path:
+    """The file that --input names.
+
+    Raises:
+      UsageError: if there is none.
+    """
+    path = Path(given)
+    if not given.strip() or not path.exists() or path.is_dir():
+        folder = given.strip() and path.is_dir()
+        what = "is a folder" if folder else "there is no such file"
+        raise UsageError(f"--input={given}: {what}; name a file of lines")
+    return path
+
+
+def lines_of(path: Path | None) -> Iterator[bytes]:
+    r"""The lines of a file, or of stdin, each with its ``\n``.
+
+    Raises:
+      CorpusError: if it cannot be read, or is a damaged .gz.
+    """
+    if path is None:
+        yield from sys.stdin.buffer
+    else:
+        with open_bytes(path) as file:
+            yield from file
+
+
+def look_through(path: Path, run: SavedRun) -> Seen | None:
+    """Refuses what could not be translated later on; None for what is read once only.
+
+    Raises:
+      LineError: for a line that is not UTF-8 or too long; it names file and line.
+      CorpusError: as ``lines_of``.
+    """
+    if not path.is_file():
+        return None
+    seen, lines = Seen(0, np.zeros(0, np.int64)), lines_of(path)
+    try:
+        while some := list(itertools.islice(lines, LINES_AT_ONCE)):
+            lengths = _lengths(list(decoded(some, seen.lines + 1)), seen.lines + 1, run)
+            seen = Seen(seen.lines + len(some), np.append(seen.lengths, lengths))
+    except LineError as error:
+        raise LineError(f"{path}: {error}") from None
+    return seen
+
+
+def _lengths(texts: list[str], first: int, run: SavedRun) -> list[int]:
+    longest, extra = longest_source(run.config), run.config.decode.extra_length
+    written = [i for i, text in enumerate(texts) if text.strip()]
+    encoded = run.vocabulary.encode_all([texts[i] for i in written])
+    for i, ids in zip(written, encoded, strict=True):
+        check_length(longest, extra, first + i, len(ids) + 1)
+    return [len(ids) + 1 for ids in encoded]
+
+
+def target(place: Path | None) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Where the lines go: to a file, or to stdout."""
+    if place is None:
+        return contextlib.nullcontext(sys.stdout.buffer)
+    return whole_file(place)
+
+
+@contextlib.contextmanager
+def whole_file(place: Path) -> Iterator[BinaryIO]:
+    """A file that takes its place at the end; what is finished before stays beside it.
+
+    A link keeps its place: the file behind it is replaced.
+    """
+    place = place.resolve() if place.is_symlink() else place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f"{place.name}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, place)
+    except BaseException:
+        if part.exists() and part.stat().st_size:
+            complain(f"{part}: holds what was finished; {place} is not written")
+        else:
+            part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,1 @@
+"""A trained run as an object: loading, translating, scoring, looking inside."""
