@@ -26,17 +26,21 @@ class Seen(NamedTuple):
     lengths: np.ndarray
 
 
-def input_file(given: str) -> Path:
-    """The file that --input names.
+def input_file(given: str | None, out: Path | None) -> Path | None:
+    """The file that --input names, or None; ``out`` is that of --out.
 
     Raises:
-      UsageError: if there is none.
+      UsageError: if there is none, or both are the same.
     """
+    if given is None:
+        return None
     path = Path(given)
     if not given.strip() or not path.exists() or path.is_dir():
         folder = given.strip() and path.is_dir()
         what = "is a folder" if folder else "there is no such file"
         raise UsageError(f"--input={given}: {what}; name a file of lines")
+    if out is not None and out.exists() and out.samefile(path):
+        raise UsageError(f"--out={out}: is the file of --input; name another")
     return path
 
 

@@ -6,24 +6,31 @@ from typing import Any
 
 from absl import flags
 
-from experiments import (
-    line_attention,
-    line_formats,
-    shared_flags,
-    telling,
-)
+from experiments import line_formats, shared_flags, telling
 from transformer_ablation.runs import loading
 from transformer_ablation.runs.loading import SavedRun
 from transformer_ablation.runs.searching import Search
 
 
 def ready(
-    run: SavedRun, search: Search, options: flags.FlagValues, pictures: Path | None
+    run: SavedRun,
+    search: Search,
+    options: flags.FlagValues,
+    pictures: Path | None,
+    seen: int = 0,
 ) -> tuple:
-    """The translator, and what makes lines of a format with it, and pictures."""
+    """The translator, and what makes lines of a format with it, and pictures.
+
+    ``seen`` is how many lines there are known to be.
+
+    Raises:
+      UsageError: for pictures of too many.
+    """
+    from experiments import line_attention  # takes a while to import, as does JAX
     from transformer_ablation import parallel
     from transformer_ablation.runs.translating import LineTranslator
 
+    line_attention.check(seen, pictures)
     parallel.set_up(shared_flags.cache_folder(options))
     count, tell = search.config.decode.average_checkpoints, telling.tell
     trained = loading.load(run, count, options.step, tell)

@@ -10,7 +10,6 @@ from absl import flags
 
 from experiments import (
     command,
-    line_attention,
     line_files,
     line_streams,
     line_translation,
@@ -66,18 +65,13 @@ def _stream(
 ) -> None:
     """A file or a pipe, with a bar where no line is seen to come."""
     place = output.output_file(options.out, options.format)
-    path = None if options.input is None else line_files.input_file(options.input)
-    if (
-        place is not None
-        and path is not None
-        and place.exists()
-        and place.samefile(path)
-    ):
-        raise command.UsageError(f"--out={place}: is the file of --input; name another")
+    path = line_files.input_file(options.input, place)
     seen = None if path is None else line_files.look_through(path, run)
-    line_attention.check(0 if seen is None else len(seen.lengths), pictures)
-    translator, translate = line_translation.ready(run, search, options, pictures)
-    many = seen is not None and len(seen.lengths) > line_streams.LINES_AT_ONCE
+    written = 0 if seen is None else len(seen.lengths)
+    translator, translate = line_translation.ready(
+        run, search, options, pictures, written
+    )
+    many = written > line_streams.LINES_AT_ONCE
     if seen is not None and many:
         translator.expect(seen.lengths)
     start = time.monotonic()
