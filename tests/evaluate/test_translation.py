@@ -22,7 +22,7 @@ from transformer_ablation.data.ragged import Ragged
 from transformer_ablation.decode import beam
 from transformer_ablation.evaluate import translation
 from transformer_ablation.evaluate.translation import Translator
-from transformer_ablation.model import transformer
+from transformer_ablation.model import transformer, widths
 from transformer_ablation.vocabulary import EOS, PAD
 
 EXTRA = 3
@@ -126,14 +126,16 @@ def test_search_of_many_batches_finds_the_same(cases, monkeypatch, devices):
     """Caches of 4, 8 and all positions, widths of 2 and more, on any devices."""
     monkeypatch.setattr(translation, "MANY_BATCHES", 1)
     monkeypatch.setattr(beam, "_FIRST_ROOM", 4)
-    monkeypatch.setattr(transformer, "_NARROWEST", 2)
+    monkeypatch.setattr(widths, "NARROWEST", 2)
     grown = []
 
     def make_room(cache, length):
         grown.append(length)
         return transformer.make_room(cache, length)
 
-    monkeypatch.setattr(translation, "make_room", make_room)
+    monkeypatch.setattr(
+        transformer.Transformer, "make_room", staticmethod(make_room)
+    )
     with parallel.at_most(devices):
         translator = Translator(tiny_model(), settings(), N_BEST)
         for params, expected in cases:
