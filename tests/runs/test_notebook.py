@@ -20,7 +20,9 @@ def shown(cell, names):
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)
     exec(compile(tree, cell["id"], "exec"), names)
-    return None if last is None else repr(eval(compile(last, cell["id"], "eval"), names))
+    return (
+        None if last is None else repr(eval(compile(last, cell["id"], "eval"), names))
+    )
 
 
 def test_notebook_is_one_of_format_4_5_without_outputs(notebook):

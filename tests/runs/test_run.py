@@ -120,7 +120,9 @@ def test_scores_of_pieces_are_those_of_the_logits(run, pairs):
     source = np.array([[*run.vocabulary.encode(pairs[0][0]), EOS]], np.int32)
     target = np.array([scored.ids], np.int32)
     assert scored.ids == [*run.vocabulary.encode(pairs[1][0]), EOS]
-    logits = np.float64(jax.jit(run.model.apply)({"params": run.params}, source, target))[0]
+    logits = np.float64(
+        jax.jit(run.model.apply)({"params": run.params}, source, target)
+    )[0]
     log = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     expected = log[np.arange(len(scored.ids)), scored.ids]
     np.testing.assert_allclose(scored.token_log_probs, expected, rtol=1e-5, atol=1e-6)

@@ -72,8 +72,8 @@ def version_note(run: SavedRun) -> str | None:
     if run.results_version in (None, RESULTS_VERSION):
         return None
     return (
-        f"{run.directory}: is of results version {run.results_version}, this program of "
-        f"{RESULTS_VERSION}: what it makes may differ from what the run has recorded"
+        f"{run.directory}: is of results version {run.results_version}, this program "
+        f"of {RESULTS_VERSION}: what it makes may differ from what the run has recorded"
     )
 
 
@@ -91,8 +91,8 @@ def load(
       LoadError: if there are too few checkpoints, or one cannot be read.
       CheckpointError: if one is of another config or vocabulary.
     """
-    from transformer_ablation.runs.building import build_model
     from transformer_ablation import parallel
+    from transformer_ablation.runs.building import build_model
     from transformer_ablation.train.averaging import average
     from transformer_ablation.train.checkpoint import Checkpoints
     from transformer_ablation.train.step import state_shapes

@@ -162,7 +162,9 @@ class Run:
     @overload
     def score(self, sources: str, targets: str) -> scoring.SentenceScore: ...
     @overload
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> scoring.Scores: ...
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> scoring.Scores: ...
 
     @as_run_errors()
     def score(
@@ -188,7 +190,6 @@ class Run:
             _lines(targets, "targets")[0],
         )
         return found.sentences[0] if alone else found
-
 
     @overload
     def attention(self, source: str, target: str | None = None) -> Attended: ...
@@ -223,7 +224,9 @@ class Run:
             notes = ["The target is the one given."] * len(lines)
         else:
             found = self.translate(lines, token_scores=False)
-            targets, notes = zip(*map(best_target, found), strict=True) if found else ((), ())
+            targets, notes = (
+                zip(*map(best_target, found), strict=True) if found else ((), ())
+            )
         sources = [[*ids, EOS] for ids in self.vocabulary.encode_all(lines)]
         which = ", ".join(map(str, self.steps))
         about = f"{self.directory}, update {which}."

@@ -104,7 +104,9 @@ class LineTranslator:
             self._params,
             Ragged.of(sources),
             done,
-            draws=None if sampling is None else Draws(numbers=numbers, **sampling._asdict()),
+            draws=None
+            if sampling is None
+            else Draws(numbers=numbers, **sampling._asdict()),
             fitted=self._fitted if few_shapes else None,
         )
         results = [Translated(text, []) for text in lines]
