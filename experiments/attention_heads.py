@@ -29,12 +29,13 @@ def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
     # All are at hand before the first is worked on: none fails after another's hours.
     loaded = [_load(run, cache, options) for run in runs]
     for name, each in zip(_names(folders), loaded, strict=True):
+        if rows:  # programs of the run before are no use to this one
+            parallel.forget_programs()
         found, facts[name] = _of_run(each, options)
         rows += [
             HeadRow(name, kind, layer + 1, head + 1, values)
             for (kind, layer, head), values in found.items()
         ]
-        parallel.forget_programs()
     columns = [*MEASURES] * options.summary
     columns += ["loss_lost", "ppl_lost"] * options.importance
     columns += ["bleu_lost"] * options.bleu
