@@ -282,6 +282,9 @@ def test_lengths_are_padded_to_rungs_only_where_asked(lines):
     translator.translate(text)
     translator.translate(text, few_shapes=True)
     plain, padded = translator.batches
+    # The longer one first: each line has its own translation all the same.
+    again = translator.translate([*text[::-1], "", text[1]], few_shapes=True)
+    assert texts(again) == [[text[1]], [text[0]], [], [text[1]]]
     assert plain == exact
     for short, long in zip(plain, padded, strict=True):
         assert long[: len(short)] == short and set(long[len(short) :]) <= {PAD}
