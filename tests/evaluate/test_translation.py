@@ -181,7 +181,8 @@ class Cache(NamedTuple):
 class Copier:
     """Writes its source again; the end comes at ``end_at`` tokens or never."""
 
-    pad_id = PAD
+    pad_id, grows = PAD, False
+    follow, make_room = staticmethod(transformer.follow), None
 
     def __init__(self, end_at, positions="none", max_length=2):
         self.end_at = end_at
