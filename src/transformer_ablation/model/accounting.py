@@ -8,6 +8,7 @@ import dataclasses
 
 from transformer_ablation.config import Config, ModelConfig
 from transformer_ablation.model import convolutional_costs, recurrent_costs
+from transformer_ablation.model.band_costs import seen
 
 # Embedding rows: those of the text (section 5.1), and those of the authors' first
 # code (tensor2tensor 3d9c62f2: vocabulary of 40,960, and 32 target spaces).
@@ -110,8 +111,8 @@ def forward_flops(
     encoder = source_tokens * (query_output + key_value + ffn)
     decoder = target_tokens * (2 * query_output + key_value + ffn)
     cross = source_tokens * key_value
-    pairs = source_tokens * source_length + target_tokens * (
-        target_length + source_length
+    pairs = source_tokens * seen(model, source_length, causal=False) + target_tokens * (
+        seen(model, target_length, causal=True) + source_length
     )
     scores = 2 * pairs * heads * (model.d_k + model.d_v)
     return model.num_layers * (encoder + decoder + cross + scores) + logits

@@ -7,6 +7,7 @@ XLA allots a CPU 72% to 96% of the estimate.
 from transformer_ablation.config import Config, ModelConfig
 from transformer_ablation.model import convolutional_costs, recurrent_costs
 from transformer_ablation.model.accounting import ASSUMED_LENGTH, parameter_counts
+from transformer_ablation.model.band_costs import seen
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # Parameters, their gradient and Adam's two moments, in single precision.
@@ -39,10 +40,12 @@ def kept_values(model: ModelConfig, length: float) -> float:
     after the softmax. Of a sublayer: its input, its output and the normalised sum.
     """
     heads = model.num_heads
-    attention = heads * (2 * model.d_k + 2 * model.d_v + 2 * length)
+    attention = heads * (2 * model.d_k + 2 * model.d_v)
+    weights = length + sum(seen(model, length, causal) for causal in (False, True))
     feed_forward = 2 * model.d_ff
     sublayers = 5 * 3 * model.d_model
-    return model.num_layers * (3 * attention + 2 * feed_forward + sublayers)
+    attentions = 3 * attention + 2 * heads * weights
+    return model.num_layers * (attentions + 2 * feed_forward + sublayers)
 
 
 _KEPT = {
