@@ -1,0 +1,63 @@
+"""What ``experiments.complexity`` found, as a log-log figure."""
+
+from pathlib import Path
+from typing import Any
+
+PANELS = (
+    ("by_n", "n", "flops", "operations", 1.0),
+    ("by_n", "n", "seconds", "ms", 1e3),
+    ("by_d", "d", "flops", "operations", 1.0),
+    ("by_d", "d", "seconds", "ms", 1e3),
+)
+
+
+def draw(found: dict[str, Any], path: Path) -> None:
+    """Operations and time of a sequence against length and width; then the paths."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
+    for panel, (axis, size, what, unit, scale) in zip(
+        axes.T[:2].flat, PANELS, strict=True
+    ):
+        for color, line in enumerate(found["layers"]):
+            points = [p for p in line[axis]["points"] if p[what]]
+            power = line[axis][what]
+            told = f" ({power['exponent']:.2f})" if power else ""
+            panel.loglog(
+                [p[size] for p in points],
+                [scale * p[what] for p in points],
+                "o-" if line["part"] == "layer" else "s--",
+                color=f"C{color}",
+                markersize=4,
+                label=f"{line['label']}{told}",
+            )
+        _ticks(
+            panel, size, sorted({p[size] for p in found["layers"][0][axis]["points"]})
+        )
+        panel.set_ylabel(f"{unit} of a sequence")
+        panel.legend(fontsize="x-small", title="power", title_fontsize="x-small")
+    _paths(axes[0, 2], found["paths"])
+    axes[1, 2].set_axis_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
+
+
+def _paths(panel: Any, paths: list[dict[str, Any]]) -> None:
+    for line in paths:
+        points = [p for p in line["points"] if p["path"]]
+        sizes, lengths = [p["n"] for p in points], [p["path"] for p in points]
+        label = f"{line['label']}: {line['printed']}"
+        panel.loglog(sizes, lengths, "o-", markersize=4, label=label)
+    _ticks(panel, "n", [p["n"] for p in paths[0]["points"]])
+    panel.set_ylabel("path between the ends")
+    panel.legend(fontsize="x-small")
+
+
+def _ticks(panel: Any, name: str, sizes: list[int]) -> None:
+    panel.set_xlabel(name)
+    panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=45)
+    panel.minorticks_off()
