@@ -1,6 +1,5 @@
 """``python -m experiments.complexity``: Table 1 of the paper, measured."""
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from experiments import (
     command,
     complexity_flags,
     complexity_layers,
-    growth_figure,
+    figure_file,
     output,
     shared_flags,
 )
@@ -24,7 +23,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     asked = complexity_flags.check(options)
     place = output.output_file(options.out, options.format)
     if options.figure is not None:
-        growth_figure.check(options.figure)
+        figure_file.check(options.figure)
     chosen = sweep_rows.select(sweep_file.rows, options.rows)
     expanded = sweep_rows.expand(sweep_file.base, chosen)
     widths = {size.d for sizes in asked.axes.values() for size in sizes}
@@ -32,12 +31,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     found = measure(options, sweep_file, expanded, asked)
     from experiments import complexity_figure, complexity_text
 
-    text = {
-        "json": lambda found: json.dumps(found, indent=1) + "\n",
-        "csv": complexity_text.as_csv,
-        "markdown": lambda found: complexity_text.as_text(found, markdown=True),
-        "text": complexity_text.as_text,
-    }[options.format](found)
+    text = complexity_text.FORMATS[options.format](found)
     output.put(text, place, options.format)
     if options.figure:
         complexity_figure.draw(found, Path(options.figure))

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from experiments.figure_file import panels
+
 PANELS = (
     ("by_n", "n", "flops", "operations", 1.0),
     ("by_n", "n", "seconds", "ms", 1e3),
@@ -13,12 +15,11 @@ PANELS = (
 
 def draw(found: dict[str, Any], path: Path) -> None:
     """Operations and time of a sequence against length and width; then the paths."""
-    import matplotlib
+    with panels(path, 2, 3, (13, 7.5)) as axes:
+        _draw(found, axes)
 
-    matplotlib.use("agg")
-    from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
+def _draw(found: dict[str, Any], axes: Any) -> None:
     for panel, (axis, size, what, unit, scale) in zip(
         axes.T[:2].flat, PANELS, strict=True
     ):
@@ -41,9 +42,6 @@ def draw(found: dict[str, Any], path: Path) -> None:
         panel.legend(fontsize="x-small", title="power", title_fontsize="x-small")
     _paths(axes[0, 2], found["paths"])
     axes[1, 2].set_axis_off()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    pyplot.close(figure)
 
 
 def _paths(panel: Any, paths: list[dict[str, Any]]) -> None:

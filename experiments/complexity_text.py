@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from typing import Any
 
 from experiments.text_columns import aligned
@@ -95,3 +96,11 @@ def as_csv(found: dict[str, Any]) -> str:
         for point in _points(line):
             writer.writerow({**line, **point})
     return text.getvalue()
+
+
+FORMATS = {
+    "text": as_text,
+    "markdown": lambda found: as_text(found, markdown=True),
+    "csv": as_csv,
+    "json": lambda found: json.dumps(found, indent=1) + "\n",
+}

@@ -8,7 +8,14 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, growth_figure, growth_text, shared_flags, sweep_record
+from experiments import (
+    command,
+    figure_file,
+    growth_figure,
+    growth_text,
+    shared_flags,
+    sweep_record,
+)
 from transformer_ablation.config import unknown_name
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep.file import SweepFile
@@ -61,7 +68,7 @@ def check(options: flags.FlagValues) -> list[str]:
     if options.json is not None and (not options.json or Path(options.json).is_dir()):
         raise command.UsageError(f"--json={options.json}: must be the name of a file")
     if options.figure is not None:
-        growth_figure.check(options.figure)
+        figure_file.check(options.figure)
     return [name for name in NAMES if name in (options.sizes or NAMES)]
 
 
