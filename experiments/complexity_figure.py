@@ -20,28 +20,36 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
 
 def _draw(found: dict[str, Any], axes: Any) -> None:
-    for panel, (axis, size, what, unit, scale) in zip(
-        axes.T[:2].flat, PANELS, strict=True
-    ):
-        for color, line in enumerate(found["layers"]):
-            points = [p for p in line[axis]["points"] if p[what]]
-            power = line[axis][what]
-            told = f" ({power['exponent']:.2f})" if power else ""
-            panel.loglog(
-                [p[size] for p in points],
-                [scale * p[what] for p in points],
-                "o-" if line["part"] == "layer" else "s--",
-                color=f"C{color}",
-                markersize=4,
-                label=f"{line['label']}{told}",
-            )
-        _ticks(
-            panel, size, sorted({p[size] for p in found["layers"][0][axis]["points"]})
-        )
-        panel.set_ylabel(f"{unit} of a sequence")
-        panel.legend(fontsize="x-small", title="power", title_fontsize="x-small")
+    for panel, each in zip(axes.T[:2].flat, PANELS, strict=True):
+        _panel(panel, found["layers"], *each)
     _paths(axes[0, 2], found["paths"])
     axes[1, 2].set_axis_off()
+    drawn = axes[0, 0].get_legend_handles_labels()
+    # The one legend of the other panels, which would hide what it is of.
+    axes[1, 2].legend(*drawn, loc="upper left", title="the four panels on the left")
+
+
+def _panel(
+    panel: Any,
+    layers: list[Any],
+    axis: str,
+    size: str,
+    what: str,
+    unit: str,
+    scale: float,
+) -> None:
+    for color, line in enumerate(layers):
+        points = [p for p in line[axis]["points"] if p[what]]
+        panel.loglog(
+            [p[size] for p in points],
+            [scale * p[what] for p in points],
+            "o-" if line["part"] == "layer" else "s--",
+            color=f"C{color}",
+            markersize=4,
+            label=line["label"],
+        )
+    _ticks(panel, size, [p[size] for p in layers[0][axis]["points"]])
+    panel.set_ylabel(f"{unit} of a sequence")
 
 
 def _paths(panel: Any, paths: list[dict[str, Any]]) -> None:
@@ -52,7 +60,7 @@ def _paths(panel: Any, paths: list[dict[str, Any]]) -> None:
         panel.loglog(sizes, lengths, "o-", markersize=4, label=label)
     _ticks(panel, "n", [p["n"] for p in paths[0]["points"]])
     panel.set_ylabel("path between the ends")
-    panel.legend(fontsize="x-small")
+    panel.legend(fontsize="small")
 
 
 def _ticks(panel: Any, name: str, sizes: list[int]) -> None:

@@ -8,14 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import (
-    command,
-    figure_file,
-    growth_figure,
-    growth_text,
-    shared_flags,
-    sweep_record,
-)
+from experiments import command, figure_file, growth_figure, growth_text, shared_flags
 from transformer_ablation.config import unknown_name
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep.file import SweepFile
@@ -76,7 +69,7 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, names: list[str]
 ) -> dict[str, Any]:
     """All points and powers, as one JSON object."""
-    from experiments import building, telling
+    from experiments import building, sweep_record, telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import growth, machine
 

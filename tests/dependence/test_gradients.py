@@ -82,9 +82,12 @@ def ids(rows, length, seed):
 
 
 MODELS = {
-    "transformer": {"num_layers": 2},
-    "apart": {"tied_embeddings": "none", "scale_embeddings": False},
-    "decoder": {"tied_embeddings": "decoder", "positions": "learned"},
+    "transformer": {},
+    "apart": {
+        "tied_embeddings": "none",
+        "scale_embeddings": False,
+        "positions": "learned",
+    },
     "recurrent": RECURRENT,
     "attentive": {**RECURRENT, "recurrent_attention": "additive"},
     "convolutional": CONVOLUTIONAL,
