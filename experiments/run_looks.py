@@ -87,7 +87,7 @@ def _attention(parts: Any, writer: MetricWriter) -> Look:
                 "decoder": (shifted, shifted),
                 "cross": (shifted, source),
             }
-            for kind, weights in each._asdict().items():
+            for kind, weights in each.known().items():
                 title = f"{kind}, validation line {number + 1}, update {step}"
                 png = attention_sheets.sheet(weights, *labels[kind], title)
                 writer.write_image(f"attention_{kind}/line_{number + 1}", png, step)
@@ -107,8 +107,8 @@ def _entropies(
     found: list[fixed_sentences.Attention],
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Tag and entropies of all queries, a head."""
-    for kind in fixed_sentences.KINDS:
-        parts = [fixed_sentences.entropies(getattr(each, kind)) for each in found]
+    for kind in found[0].known():
+        parts = [fixed_sentences.entropies(each.known()[kind]) for each in found]
         joined_NHL = np.concatenate(parts, axis=-1)
         for layer, head in np.ndindex(joined_NHL.shape[:2]):
             tag = f"entropy_{kind}_layer_{layer + 1}/head_{head + 1}"

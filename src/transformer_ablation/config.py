@@ -250,6 +250,7 @@ _OF_TRANSFORMERS = {
     "model.d_k": 1,
     "model.d_v": 1,
     "model.norm": "post",
+    "model.layer_norm_epsilon": 1e-6,
     "model.attention_window": None,
     "model.projection_biases": False,
     "model.attention_implementation": "own",

@@ -8,7 +8,7 @@ import pytest
 from experiments import command, figure_file, growth_figure, growth_text
 from experiments import growth as cli
 from transformer_ablation.benchmark import growth
-from transformer_ablation.config import replace
+from transformer_ablation.config import of_architecture, replace
 from transformer_ablation.vocabulary import EOS, PAD
 
 
@@ -34,6 +34,19 @@ def test_only_the_sizes_of_the_axis_move(tiny_config):
             changes = {p: growth._get(config, p) for p in axis.fields}
             assert config == replace(row, changes)
     assert tuple(growth.AXES) == cli.NAMES
+
+
+def test_sizes_that_an_architecture_does_not_read_stay(tiny_config):
+    cells = replace(tiny_config, of_architecture("recurrent"))
+    widest = growth.configs(cells, growth.AXES["d_model"])[-1][1]
+    assert widest == replace(
+        cells,
+        {
+            "model.d_model": 8 * 12,
+            "data.packed_length": 41,
+            "data.length_buckets": 1,
+        },
+    )
 
 
 def test_batch_is_full_of_pieces_and_ends():

@@ -9,6 +9,7 @@ from tests.benchmark.test_timing import FakeClock
 from transformer_ablation import parallel
 from transformer_ablation.benchmark import products
 from transformer_ablation.benchmark.products import Product
+from transformer_ablation.config import of_architecture, replace
 
 
 def test_products_have_the_sizes_of_the_model(base_config):
@@ -21,6 +22,20 @@ def test_products_have_the_sizes_of_the_model(base_config):
 def test_projections_are_as_wide_as_all_keys(base_config):
     model = dataclasses.replace(base_config.model, num_heads=3, d_k=7)
     assert products.model_products(model, 50, 8)[0].outer == 21
+
+
+@pytest.mark.parametrize(
+    ("fields", "sizes"),
+    [
+        ({"model.recurrent_cell": "gru"}, [(512, 3 * 512), (512, 50)]),
+        ({"model.kernel_width": 5}, [(5 * 512, 2 * 512), (512, 50)]),
+    ],
+)
+def test_other_architectures_have_products_of_their_own(base_config, fields, sizes):
+    name = "recurrent" if "model.recurrent_cell" in fields else "convolutional"
+    config = replace(base_config, {**of_architecture(name), **fields})
+    found = products.model_products(config.model, 50, 8)
+    assert [(p.inner, p.outer) for p in found] == sizes
 
 
 def test_many_tokens_are_cut_and_one_is_enough(base_config):

@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
+from configs import base
 from tests.evaluate.test_perplexity import (
     NumpyTransformer,
+    V,
     random_params,
     seven_sentences,
     tiny_model,
 )
 from tests.evaluate.test_translation import EXTRA, settings
-from transformer_ablation import parallel
+from transformer_ablation import config, parallel
 from transformer_ablation.data.ragged import Ragged, TokenizedSplit
 from transformer_ablation.evaluate import fixed_sentences
-from transformer_ablation.vocabulary import EOS
+from transformer_ablation.model.architectures import new_model
+from transformer_ablation.vocabulary import BOS, EOS, PAD
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,26 @@ def test_weights_are_of_real_places_alone_and_sum_to_one(params):
         (alone,) = fixed_sentences.make_attention(tiny_model(), one)(params)
         for ours, theirs in zip(each, alone, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [({}, {}), ({"model.recurrent_attention": "additive"}, {"cross": 1})],
+)
+def test_attention_that_a_model_lacks_is_left_out(fields, kinds):
+    settings = config.replace(
+        config.from_mapping(base.get_config()),
+        {**config.of_architecture("recurrent"), "model.d_model": 12, **fields},
+    )
+    model = new_model(settings.model, V, pad_id=PAD, bos_id=BOS, eos_id=EOS)
+    few = seven_sentences()
+    pairs = TokenizedSplit(*(s.take(np.array([0, 2])) for s in vars(few).values()))
+    found = fixed_sentences.make_attention(model, pairs)(random_params(model))
+    assert [set(each.known()) for each in found] == [set(kinds)] * 2
+    for kind, heads in kinds.items():
+        weights = found[1].known()[kind]
+        assert weights.shape == (1, heads, 9, 3)
+        np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-6)
 
 
 def test_entropy_is_that_of_each_querys_weights():

@@ -21,8 +21,8 @@ def fields_of(architecture: str, **fields) -> dict:
     return {**{n: v for n, v in own.items() if n in names}, **fields}
 
 
-# Both cells, each way of reading, one layer and several; both dilations, both products,
-# kernels of even and odd width, all kinds of positions and tying.
+# Both cells with and without attention, each way of reading, one layer and several; as
+# a case costs compilations, convolutions of other widths are tested layer by layer.
 VARIANTS = {
     "lstm_2": fields_of("recurrent", num_layers=2),
     "gru_reversed": fields_of(
@@ -39,7 +39,6 @@ VARIANTS = {
         scale_logits=True,
         tied_embeddings="decoder",
     ),
-    "convolutional_2": fields_of("convolutional", num_layers=2),
     "dilated_3": fields_of(
         "convolutional",
         num_layers=3,

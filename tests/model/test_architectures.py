@@ -3,6 +3,7 @@
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,9 +12,12 @@ from tests.model.numpy_models import VARIANTS, NumpyModel, variant
 from tests.model.numpy_transformer import (
     BOS,
     PAD,
+    SMALL,
     VOCABULARY,
+    parameter_shapes,
     random_parameters,
     random_sentences,
+    small_module,
 )
 from tests.model.test_decoding import (
     BATCH,
@@ -33,7 +37,11 @@ from tests.model.test_transformer import (
     others,
 )
 from tests.model.test_transformer import SOURCE_LENGTHS as LENGTHS
+from transformer_ablation.decode.beam import BeamSettings
+from transformer_ablation.evaluate.translation import make_search
 from transformer_ablation.model import widths
+from transformer_ablation.model.convolution import GatedConvolution
+from transformer_ablation.model.dropout import Noise
 from transformer_ablation.train.loss import loss_sums
 
 
@@ -133,8 +141,9 @@ def test_cached_steps_say_what_numpy_says_of_each_candidates_history(case):
 
     numpy_model = NumpyModel(module.config, case.params)
     assert not module.grows
+    # Of one candidate in half of the cases, as each is a compilation.
     first_parents = {CANDIDATES: PARENTS[0], 1: np.zeros_like(PARENTS[0])}
-    for first in first_parents:
+    for first in [1] if module.config.num_layers > 1 else [CANDIDATES]:
         cache = started(module, case.params, fitted=first == 1)
         tokens_BC = np.full((BATCH, first), BOS, np.int32)
         for position, now in enumerate(histories()):
@@ -154,6 +163,9 @@ def test_cached_steps_say_what_numpy_says_of_each_candidates_history(case):
                 assert_close(np.asarray(logits_BCV)[b, c], expected_V)
 
 
+@pytest.mark.parametrize(
+    "case", ["gru_reversed", "lstm_attention_2", "dilated_3"], indirect=True
+)
 def test_a_fitting_width_changes_nothing(case, monkeypatch):
     monkeypatch.setattr(widths, "NARROWEST", 4)
     source = random_sentences((3, 12), (5, 0, 2), seed=5)
@@ -187,6 +199,9 @@ def test_sequences_that_share_a_row_are_each_as_numpy_has_it_alone(case):
             start += len(target)
 
 
+@pytest.mark.parametrize(
+    "case", ["lstm_2", "gru_attention", "dilated_3"], indirect=True
+)
 def test_gradient_of_packed_rows_is_that_of_rows_of_one(case):
     """Of every parameter; and each has one."""
     alone = [pair for held in test_packed.pairs() for pair in held]
@@ -207,3 +222,71 @@ def test_gradient_of_packed_rows_is_that_of_rows_of_one(case):
         scale = np.abs(b).max()
         assert scale > 0
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "sums", "weights"),
+    [("lstm_2", 5, 0), ("lstm_attention_2", 5, 0), ("dilated_3", 8, 3)],
+)
+def test_every_place_of_dropout_has_a_mask_of_its_own(name, sums, weights, monkeypatch):
+    """Cells: embeddings, between layers, before the logits. Convolutions: embeddings,
+    the input of each; their weights of attention at a rate of their own.
+    """
+    dropped = []
+
+    def drop(self, x, rate, path):
+        dropped.append((rate, path, x.shape))
+        return x
+
+    monkeypatch.setattr(Noise, "drop", drop)
+    module = variant(name)
+    for rates in (Noise(0.1, 0.2, None), Noise(0.1, None, None), Noise(), None):
+        jax.eval_shape(
+            lambda params, rates=rates: module.apply(params, SOURCE, TARGET, rates),
+            {"params": parameter_shapes(module)},
+        )
+    of_weights = [path for rate, path, _ in dropped if rate == 0.2]
+    of_sums = [path for rate, path, _ in dropped if rate == 0.1]
+    assert len(of_weights) == weights and len(of_sums) == 2 * sums
+    assert len({*of_weights, *of_sums}) == weights + sums
+    assert {shape[0] for *_, shape in dropped} == {4}  # masks are by row
+
+
+@pytest.mark.parametrize(
+    ("width", "dilation", "causal"),
+    [(1, 1, True), (3, 1, True), (3, 2, False), (4, 1, False), (5, 3, False)],
+)
+def test_convolution_of_any_width_is_that_of_numpy(width, dilation, causal):
+    """Also where the kernel is wider than the row; of even width, more to the left."""
+    x_BLD = np.random.default_rng(width).standard_normal((2, 7, 4)).astype(np.float32)
+    layer = GatedConvolution(4, width, dilation, causal, "float32")
+    params = layer.init(jax.random.key(0), x_BLD)["params"]
+    first = 1 - width if causal else -(width // 2)
+    part = jax.tree.map(lambda x: np.asarray(x, np.float64), params)
+    found = np.asarray(layer.apply({"params": params}, x_BLD))
+    for b in range(2):
+        expected = NumpyModel(SMALL, {}).convolution(part, x_BLD[b], first, dilation)
+        assert_close(found[b], expected)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_half_precision_is_of_layers_alone_also_in_a_search(name):
+    """Logits and gradients are float32; the loop's state keeps its types."""
+    module = small_module(**{**VARIANTS[name], "dtype": "bfloat16"})
+    params = parameter_shapes(module)
+
+    def factors(params):
+        noise = Noise(0.1, words=jnp.zeros(2, jnp.uint32))
+        x_BTD, _ = module.apply(
+            {"params": params}, SOURCE, TARGET, noise, True, method="factors"
+        )
+        assert x_BTD.dtype == jnp.bfloat16
+        return x_BTD.astype(jnp.float32).sum()
+
+    gradient = jax.eval_shape(jax.grad(factors), params)
+    assert {x.dtype for x in jax.tree.leaves(gradient)} == {np.dtype(np.float32)}
+    for fitted in (True, False):
+        search = make_search(module, BeamSettings(3, 0.6, 20), fitted=fitted)
+        cap_B = np.full(len(SOURCE), 20, np.int32)
+        found = jax.eval_shape(search, params, (SOURCE, cap_B))
+        assert found.tokens.shape == (4, 1, 20)

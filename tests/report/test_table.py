@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.report import written_sweeps as written
+from transformer_ablation.config import of_architecture
 from transformer_ablation.report.cells import millions, number
 from transformer_ablation.report.consistency import TableError
 from transformer_ablation.report.render import render
@@ -606,6 +607,17 @@ def test_note_of_ppl_speaks_of_bases_vocabulary():
     text = " ".join(text.split())
     assert "81,234 target pieces, per subword piece of this vocabulary (37,000" in text
     assert "99,999" not in text and "7777" not in text
+
+
+def test_what_an_architecture_does_not_read_is_a_dash_and_no_change():
+    rows = written.paper_rows(("base",))
+    cells = written.sweep_row("rnn", of_architecture("recurrent"), "X")
+    records = [written.scored(row, 5.0, 20.0) for row in (rows[0], cells)]
+    table = build_table(written.sweep([*rows, cells]), records)
+    row = markdown_row(render(table, "markdown"), "rnn")
+    assert [row[name] for name in ("d_ff", "h", "d_k", "d_v")] == ["–"] * 4
+    assert [row[name] for name in ("N", "d_model", "P_drop")] == [""] * 3
+    assert row["other"] == "recurrent instead of transformer"
 
 
 def test_every_field_compared_with_the_papers_is_bases_own():

@@ -25,7 +25,7 @@ from transformer_ablation.train import norms
 from transformer_ablation.train import step as steps
 from transformer_ablation.vocabulary import BOS, EOS, PAD
 
-NAMES = ("gru_reversed", "lstm_attention_2", "dilated_3")
+NAMES = ("lstm_attention_2", "dilated_3")
 WITH = WITH._replace(attention_dropout=None, activation_dropout=None)
 WITHOUT = WITHOUT._replace(attention_dropout=None, activation_dropout=None)
 

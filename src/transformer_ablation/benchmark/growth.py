@@ -13,7 +13,7 @@ from transformer_ablation import parallel
 from transformer_ablation.benchmark import timing, work
 from transformer_ablation.benchmark.decoding import Search
 from transformer_ablation.benchmark.updates import Updater
-from transformer_ablation.config import Config, replace
+from transformer_ablation.config import UNREAD, Config, replace
 from transformer_ablation.data.batches import Batch
 from transformer_ablation.model.accounting import forward_flops
 from transformer_ablation.vocabulary import EOS
@@ -88,10 +88,12 @@ def configs(base: Config, axis: Axis) -> list[tuple[int, Config]]:
     length = base.data.packed_length or base.data.max_train_length + 1
     packed = {"data.packed_length": length, "data.length_buckets": 1}
     base, found = replace(base, packed), []
+    unread = UNREAD[base.model.architecture]
     for factor in axis.factors:
         sizes = {
             path: factor if axis.absolute else factor * _get(base, path)
             for path in axis.fields
+            if path not in unread
         }
         found.append((sizes[axis.fields[0]], replace(base, sizes)))
     return found

@@ -35,8 +35,14 @@ def nearest(model: ModelConfig) -> list[str]:
     """How the Marian model timed differs from a model, one line a field.
 
     Raises:
-      ExportError: if none comes near: its heads share d_model evenly.
+      ExportError: if none comes near: it is a Transformer whose heads share d_model
+        evenly.
     """
+    if model.architecture != "transformer":
+        raise marian.ExportError(
+            f"model.architecture: {model.architecture!r} cannot be timed beside a "
+            "Marian model, which is a Transformer; leave out --peers"
+        )
     if model.d_model % model.num_heads:
         raise marian.ExportError(
             f"model.num_heads: {model.num_heads} heads do not share model.d_model = "

@@ -13,6 +13,7 @@ from jax import lax
 from transformer_ablation import parallel
 from transformer_ablation.benchmark.timing import Clock, repeat, timed
 from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.recurrent_costs import GATES
 
 # Products of more tokens are no faster, and their results fill the memory.
 MAX_TOKENS = 4096
@@ -45,15 +46,24 @@ class Measured(NamedTuple):
 def model_products(
     model: ModelConfig, vocabulary_size: int, tokens: int
 ) -> list[Product]:
-    """Projections, feed-forward and logits of ``tokens`` positions of one update."""
+    """The layers' larger products and the logits, of ``tokens`` positions."""
     count = parallel.device_count()
     tokens = max(count, min(tokens, MAX_TOKENS) // count * count)
+    size = model.d_model
     sizes = {
-        "tokens x d_model x h*d_k": model.num_heads * model.d_k,
-        "tokens x d_model x d_ff": model.d_ff,
-        "tokens x d_model x vocabulary": vocabulary_size,
-    }
-    return [Product(name, tokens, model.d_model, n) for name, n in sizes.items()]
+        "transformer": {
+            "tokens x d_model x h*d_k": (size, model.num_heads * model.d_k),
+            "tokens x d_model x d_ff": (size, model.d_ff),
+        },
+        "recurrent": {
+            "tokens x d_model x gates": (size, GATES[model.recurrent_cell] * size)
+        },
+        "convolutional": {
+            "tokens x k*d_model x 2*d_model": (model.kernel_width * size, 2 * size)
+        },
+    }[model.architecture]
+    sizes["tokens x d_model x vocabulary"] = (size, vocabulary_size)
+    return [Product(name, tokens, *each) for name, each in sizes.items()]
 
 
 def measure(

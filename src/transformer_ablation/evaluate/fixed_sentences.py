@@ -56,13 +56,18 @@ def make_greedy(
 class Attention(NamedTuple):
     """The weights of one pair under teacher forcing, of real positions alone.
 
-    encoder [N, H, S, S], decoder [N, H, T, T] and cross [N, H, T, S], N the layers.
-    Query position t of the decoder is the piece before target t.
+    encoder [N, H, S, S], decoder [N, H, T, T] and cross [N, H, T, S], N the layers;
+    None where the model has no such attention. Query position t of the decoder is
+    the piece before target t.
     """
 
-    encoder: np.ndarray
-    decoder: np.ndarray
-    cross: np.ndarray
+    encoder: np.ndarray | None = None
+    decoder: np.ndarray | None = None
+    cross: np.ndarray | None = None
+
+    def known(self) -> dict[str, np.ndarray]:
+        """``{kind: weights}`` of what the model has."""
+        return {k: w for k, w in self._asdict().items() if w is not None}
 
 
 def make_attention(
@@ -82,9 +87,11 @@ def make_attention(
         _, sown = model.apply(
             {"params": params}, *given, method="factors", mutable=["attention"]
         )
+        stacks = sown.get("attention", {})
         return {
-            kind: sown["attention"][stack][part]["weights"][0]
+            kind: stacks[stack][part]["weights"][0]
             for kind, (stack, part) in KINDS.items()
+            if part in stacks.get(stack, {})
         }
 
     def attention(params: Any) -> list[Attention]:
@@ -92,7 +99,10 @@ def make_attention(
         result = []
         for row, (s, t) in enumerate(zip(source.lengths, target.lengths, strict=True)):
             sizes = {"encoder": (s, s), "decoder": (t, t), "cross": (t, s)}
-            parts = {k: found[k][:, row, :, :m, :n] for k, (m, n) in sizes.items()}
+            parts = {
+                kind: weights[:, row, :, : sizes[kind][0], : sizes[kind][1]]
+                for kind, weights in found.items()
+            }
             result.append(Attention(**parts))
         return result
 

@@ -29,9 +29,10 @@ class ExportError(ValueError):
 
 def differences(model: ModelConfig) -> dict[str, str]:
     """Fields that a Marian model cannot have as they are, and what they must be."""
+    if model.architecture != "transformer":
+        return {"architecture": "transformer"}
     size = model.d_model / model.num_heads
     needed: dict[str, tuple[bool, str]] = {
-        "architecture": (model.architecture == "transformer", "transformer"),
         "norm": (model.norm == "post", "post"),
         "positions": (model.positions == "sinusoidal", "sinusoidal"),
         "sinusoids": (model.sinusoids == "interleaved", "interleaved"),

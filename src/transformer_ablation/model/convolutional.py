@@ -32,7 +32,7 @@ from transformer_ablation.model.attention import (
     weighted_sum,
 )
 from transformer_ablation.model.convolution import GatedConvolution
-from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.dropout import Noise, dropped
 from transformer_ablation.model.encoder_decoder import FixedCache, FixedCacheModel
 from transformer_ablation.model.linear import Linear
 from transformer_ablation.model.packed import same_sequence
@@ -70,12 +70,6 @@ def _convolution(config: ModelConfig, number: int, causal: bool) -> GatedConvolu
     )
 
 
-def _dropped(x_BLD, noise: Noise | None, place: tuple[str, ...]):
-    if noise is None or noise.dropout_rate is None:
-        return x_BLD
-    return noise.drop(x_BLD, noise.dropout_rate, place)
-
-
 class Encoder(nn.Module):
     """Residual gated convolutions."""
 
@@ -90,7 +84,7 @@ class Encoder(nn.Module):
 
     def __call__(self, x_BSD, sequence_BS, noise: Noise | None):
         for layer in self.layers:
-            y_BSD = layer(_dropped(x_BSD, noise, layer.path), sequence_BS)
+            y_BSD = layer(dropped(x_BSD, noise, layer.path), sequence_BS)
             x_BSD = _half(x_BSD + y_BSD)
         return x_BSD
 
@@ -108,7 +102,7 @@ class DecoderLayer(nn.Module):
         self.output = Linear(config.d_model, config.dtype)
 
     def __call__(self, x_BLD, g_BLD, memory: Memory, sequence_BL, noise: Noise | None):
-        y_BLD = self.convolution(_dropped(x_BLD, noise, self.path), sequence_BL)
+        y_BLD = self.convolution(dropped(x_BLD, noise, self.path), sequence_BL)
         y_BLD, weights_B1LM = self._attend(y_BLD, g_BLD, memory, noise)
         return _half(x_BLD + y_BLD), weights_B1LM
 

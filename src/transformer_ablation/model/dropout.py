@@ -45,6 +45,13 @@ class Noise(NamedTuple):
         return dropout(x, rate, mixed(self.words, place), self.first_row)
 
 
+def dropped(x: jax.Array, noise: Noise | None, path: tuple[str, ...]) -> jax.Array:
+    """``x`` with dropout at ``dropout_rate``, if there is noise that has it."""
+    if noise is None or noise.dropout_rate is None:
+        return x
+    return noise.drop(x, noise.dropout_rate, path)
+
+
 def mixed(words: jax.Array, number: Any) -> jax.Array:
     """Two words that differ in about every other bit for another number."""
     number = jnp.asarray(number, jnp.uint32)

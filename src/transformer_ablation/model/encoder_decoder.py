@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.dropout import Noise, dropped
 from transformer_ablation.model.packed import places, starts
 
 
@@ -120,9 +120,7 @@ class EncoderDecoder(nn.Module):
         return x_BLD.astype(self.config.dtype)
 
     def _input_dropout(self, x_BLD, noise: Noise | None, use: str):
-        if noise is None or noise.dropout_rate is None:
-            return x_BLD
-        return noise.drop(x_BLD, noise.dropout_rate, (use, "embedding"))
+        return dropped(x_BLD, noise, (use, "embedding"))
 
     def _places(self, tokens_BL, packed: bool):
         """The places of a packed batch; None where a row is one sequence."""

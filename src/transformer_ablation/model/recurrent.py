@@ -33,7 +33,7 @@ from transformer_ablation.model.attention import (
     padding_mask,
     weighted_sum,
 )
-from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.dropout import Noise, dropped
 from transformer_ablation.model.encoder_decoder import FixedCache, FixedCacheModel
 from transformer_ablation.model.packed import ends, same_sequence, starts
 from transformer_ablation.model.recurrence import (
@@ -113,7 +113,7 @@ class Encoder(nn.Module):
         states = []
         for number in range(self.config.num_layers):
             if number:
-                x_BSD = _between(x_BSD, noise, (*self.path, str(number)))
+                x_BSD = dropped(x_BSD, noise, (*self.path, str(number)))
             found = {
                 way: getattr(self, way)[number](x_BSD, begin, way == BACKWARD)
                 for way, begin in begins.items()
@@ -121,13 +121,6 @@ class Encoder(nn.Module):
             states.append(found)
             x_BSD = jnp.concatenate([state[0] for state in found.values()], axis=-1)
         return Memory(x_BSD, tuple(states))
-
-
-def _between(x_BLD, noise: Noise | None, place: tuple[str, ...]):
-    """Dropout of what goes up from a layer."""
-    if noise is None or noise.dropout_rate is None:
-        return x_BLD
-    return noise.drop(x_BLD, noise.dropout_rate, place)
 
 
 def attend(query_BLK, keys_BMK, memory_BMD, vector_K, mask_B1LM):
@@ -217,14 +210,14 @@ class Decoder(nn.Module):
         for number, begin in enumerate(begins):
             place = (*self.path, str(number))
             if number:
-                x_BTD = _between(x_BTD, noise, place)
+                x_BTD = dropped(x_BTD, noise, place)
             if self.attends and not number:
                 x_BTD, context_BTD = self._attentive_layer(
                     x_BTD, memory_BSD, mask_B1TS, begin
                 )
             else:
                 x_BTD = self.layers[number](_beside(x_BTD, context_BTD), begin)[0]
-        return _between(self._read_out(x_BTD, context_BTD), noise, self.path)
+        return dropped(self._read_out(x_BTD, context_BTD), noise, self.path)
 
     def _products(self, x):
         """Those of the first layer, and the attention's query."""

@@ -7,7 +7,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
-from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.dropout import Noise, dropped
 
 
 def layer_norm(config: ModelConfig, name: str | None = None) -> nn.LayerNorm:
@@ -33,6 +33,5 @@ class Residual(nn.Module):
         norm = layer_norm(self.config, name="norm")
         pre = self.config.norm == "pre"
         y_BLD = sublayer(norm(x_BLD) if pre else x_BLD)
-        if noise is not None and noise.dropout_rate is not None:
-            y_BLD = noise.drop(y_BLD, noise.dropout_rate, self.path)
+        y_BLD = dropped(y_BLD, noise, self.path)
         return x_BLD + y_BLD if pre else norm(x_BLD + y_BLD)
