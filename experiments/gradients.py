@@ -1,7 +1,6 @@
 """``python -m experiments.gradients``: how gradients fall with distance."""
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +91,10 @@ def measure(options: flags.FlagValues, subjects: Any) -> dict[str, Any]:
     }
 
 
-def _points(points: Iterable[Any]) -> list[dict[str, Any]]:
-    """With the norm over the nearest one's that is not zero."""
-    points = list(points)
-    first = next((point.norm for point in points if point.norm), 1.0)
+def _points(points: list[Any]) -> list[dict[str, Any]]:
+    """With the norm over that of the nearest point of a tenth of the most pairs."""
+    enough = max((point.count for point in points), default=0) / 10
+    first = next((p.norm for p in points if p.norm and p.count >= enough), 1.0)
     return [{**p._asdict(), "relative": p.norm / first} for p in points]
 
 

@@ -6,11 +6,14 @@ from typing import Any
 from experiments.figure_file import panels
 from experiments.gradients_text import SIDES
 
+# Share of the pairs of the most frequent distance; points of a line that has markers.
+FEWEST, MOST_MARKERS = 0.05, 60
+
 
 def draw(found: dict[str, Any], path: Path) -> None:
     """A column for each state of the parameters; above the target, below the source.
 
-    Norms are over that of the smallest distance; what is exactly zero is not drawn.
+    Norms are relative. What is exactly zero is not drawn, nor what is a mean of few.
     """
     states = list(dict.fromkeys(line["state"] for line in found["curves"]))
     names = list(dict.fromkeys(line["model"] for line in found["curves"]))
@@ -30,6 +33,8 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
 
 def _curve(panel: Any, line: dict[str, Any], side: str, color: str) -> None:
-    points = [p for p in line[side] if p["relative"]]
+    enough = max((p["count"] for p in line[side]), default=0) * FEWEST
+    points = [p for p in line[side] if p["relative"] and p["count"] >= enough]
     k, relative = [p["k"] for p in points], [p["relative"] for p in points]
-    panel.plot(k, relative, ".-", color=color, label=line["model"])
+    style = ".-" if len(points) <= MOST_MARKERS else "-"
+    panel.plot(k, relative, style, color=color, label=line["model"])

@@ -14,7 +14,7 @@ SIDES = {
 NOTES = """\
 Norms of the Jacobian of the decoder's last hidden state and an embedding: Frobenius'
 over sqrt(d), from random probes, a mean over sentences and positions. In brackets the
-norm over that of the smallest k."""
+norm over that of the smallest k, of those with a tenth of the pairs of any k."""
 CSV = "model state side k norm relative count".split()
 # Distances that a table shows, of all that the other formats have.
 SHOWN = (0, 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256)
