@@ -278,12 +278,24 @@ UNREAD: dict[str, dict[str, Any]] = {
 }
 
 
+# What an architecture was published with and hardly learns without: scores of products
+# that are not divided need embeddings as small as these.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "convolutional": {
+        "model.positions": "learned",
+        "model.scale_embeddings": False,
+        "model.compatibility": "dot",
+    }
+}
+
+
 def of_architecture(name: str) -> dict[str, Any]:
     """``{"section.field": value}`` that makes any config one of an architecture.
 
-    What the architecture reads stays as it is. For a row, or for ``replace``.
+    What it does not read, and what it was published with; all else stays as it is. For
+    a row, or for ``replace``.
     """
-    return {"model.architecture": name, **UNREAD[name]}
+    return {"model.architecture": name, **UNREAD[name], **PUBLISHED.get(name, {})}
 
 
 # Languages and splits of each corpus; a user's own files have any.
@@ -439,6 +451,7 @@ def _architecture_contradictions(config: Config) -> list[str]:
     wrong = [(path, value) for path, value in unread if get(config, path) != value]
     if wrong:
         told = ", ".join(f"{path} = {get(config, path)!r}" for path, _ in wrong)
+        wrong += PUBLISHED.get(model.architecture, {}).items()
         flags = " ".join(f"--config.{path}={value}" for path, value in wrong)
         problems.append(
             f"model.architecture: {model.architecture!r} does not read {told}; set "

@@ -100,5 +100,6 @@ def test_rows_are_trained_and_compared_in_one_table(folder, capsys):
         (line,) = (x for x in lines if x.split("|")[2].strip() == name)
         assert line.split("|")[3].strip() == name  # the column of architectures
     assert "attention of the decoder: additive instead of none" in out
+    assert "learned positions instead of sinusoidal" in out
     # What they do not read is no change, so no column is of it.
-    assert "d_ff" not in lines[0] and "positions" not in out
+    assert "d_ff" not in lines[0]

@@ -63,11 +63,13 @@ def test_parameters_of_a_layer_by_hand():
     both = parameter_counts(small("recurrent", recurrent_attention="additive"), 29)
     assert both["recurrence"] == 2 * 4 * (12 * 6 + 36 + 6) + 4 * (36 * 12 + 12)
     assert both["attention"] == 2 * 144 + 12 + 24 * 12 + 12
-    # Kernels of 3 places, 12 -> 24, in both stacks; two maps with biases.
+    # Kernels of 3 places, 12 -> 24, in both stacks; two maps with biases; 29 pieces and
+    # two tables of 15 positions.
     gated = parameter_counts(small("convolutional"), 29)
     assert gated["convolution"] == 2 * (3 * 12 * 24 + 24)
     assert gated["attention"] == 2 * (144 + 12)
-    assert gated["total"] == 29 * 12 + gated["convolution"] + gated["attention"]
+    rest = gated["convolution"] + gated["attention"]
+    assert gated["total"] == (29 + 2 * 15) * 12 + rest
 
 
 def test_flops_of_a_layer_by_hand():

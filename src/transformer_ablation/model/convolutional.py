@@ -6,9 +6,11 @@ last encoder layer's output z before it is added: with g the decoder's input, e 
 encoder's (embeddings and positions), S the length of the source,
     d = W y + b + g,  a = softmax(d . z),  c = sqrt(S) sum_j a_j (z_j + e_j)
     y' = (y + W' c + b') sqrt(1/2)
-``compatibility`` "scaled_dot" divides d . z by sqrt(d_model), which embeddings as
-spread as ours need; "dot" is as in the paper, whose embeddings have a deviation of
-0.1. Kernels one place apart, or with ``kernel_dilation`` "doubling" 1, 2, 4, 8, 16
+Products are not divided ("dot"), which wants embeddings as small as Gehring's, whose
+deviation is 0.1: unscaled ones and learned positions have 1/sqrt(d_model). Larger ones
+make the first attention so sharp that sqrt(S) blows it up. ``compatibility``
+"scaled_dot" divides d . z by sqrt(d_model).
+Kernels one place apart, or with ``kernel_dilation`` "doubling" 1, 2, 4, 8, 16
 places in the layers one after the other and again from 1 (ByteNet, Kalchbrenner et al.
 2016).
 
