@@ -1,7 +1,7 @@
 """Flags of ``experiments.complexity``, and the sizes that they ask for."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import flags
 
@@ -18,17 +18,10 @@ LONGEST_PATH = 256
 COMPILE_SECONDS = 1.5
 
 
-class Size(NamedTuple):
-    """Length and width."""
-
-    n: int
-    d: int
-
-
 class Asked(NamedTuple):
     """Sizes by what is varied, n or d, and lengths for the paths."""
 
-    axes: dict[str, list[Size]]
+    axes: dict[str, list[Any]]
     path_n: list[int]
 
 
@@ -65,6 +58,8 @@ def check(options: flags.FlagValues) -> Asked:
     Raises:
       UsageError: for a flag that cannot be followed.
     """
+    from transformer_ablation.benchmark.complexity import Size
+
     for name in ("seconds", "most"):
         value = getattr(options, name)
         if not (math.isfinite(value) and value > 0):

@@ -15,9 +15,11 @@ from tests.model.numpy_transformer import (
     small_module,
 )
 from transformer_ablation.model import band_costs
+from transformer_ablation.model.accounting import forward_flops
 from transformer_ablation.model.attention import MultiHeadAttention
 from transformer_ablation.model.banded import Band
 from transformer_ablation.model.dropout import Noise
+from transformer_ablation.model.memory import kept_values
 from transformer_ablation.model.packed import places
 
 
@@ -58,6 +60,21 @@ def test_cost_does_not_grow_with_the_row():
     assert band_costs.seen(config, 4096.0, causal=False) == 59
     assert band_costs.seen(config, 30.5, causal=False) == 30.5
     assert band_costs.seen(small_module().config, 4096.0, causal=False) == 4096
+
+
+def test_operations_are_of_what_is_seen():
+    """40 and 50 positions of a window of 4: 16 + 2 + 1 keys, and 16 + 2 causal ones."""
+    own, banded = (
+        small_module(attention_implementation=name, attention_window=4).config
+        for name in ("own", "banded")
+    )
+    saved = forward_flops(own, 23, 80, 100, 40, 50) - forward_flops(
+        banded, 23, 80, 100, 40, 50
+    )
+    pairs = 80 * (40 - 19) + 100 * (50 - 18)
+    assert saved == 2 * pairs * 2 * (7 + 5)
+    kept = kept_values(own, 40) - kept_values(banded, 40)
+    assert kept == 2 * 2 * ((40 - 19) + (40 - 18))
 
 
 def sentences(rng, rows, length, packed):
