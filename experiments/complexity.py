@@ -81,7 +81,7 @@ COMMAND = command.Command(
     examples=(
         "python -m experiments.complexity --figure=table1.svg",
         "python -m experiments.complexity --quick --format=markdown",
-        "python -m experiments.complexity --rows=base,restricted --n=1024,4096,16384 "
+        "python -m experiments.complexity --rows=restricted --n=1024,4096,16384 "
         "--most=60 --config.model.num_heads=8",
     ),
     define=complexity_flags.define,

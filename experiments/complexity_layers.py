@@ -62,13 +62,14 @@ class Measured(NamedTuple):
 
 
 def measured(rows: list[ExpandedRow]) -> Iterator[Measured]:
-    """Of each row the layer; of attention also what Table 1 counts, by itself."""
+    """Of each row the layer; of our attention also what Table 1 counts, by itself."""
     from transformer_ablation.model import layer_types
 
     makers = {ALONE: layer_types.attention_alone, WHOLE: layer_types.whole_layer}
     for item in rows:
         model = item.config.model
-        alone = model.architecture == "transformer"
+        ours = model.attention_implementation in ("own", "banded")
+        alone = model.architecture == "transformer" and ours
         for part in (ALONE, WHOLE) if alone else (WHOLE,):
 
             def layer(d: int, part: str = part, model: ModelConfig = model) -> Any:

@@ -72,7 +72,8 @@ def measure(options: flags.FlagValues, subjects: Any) -> dict[str, Any]:
     sample = gradients.Sample(
         min(options.sentences, 32), options.positions, options.probes
     )
-    for subject in subjects():
+    # All of them are read, and any is refused, before the first is measured.
+    for subject in list(subjects()):
         for state, params in subject.params.items():
             telling.tell(f"{subject.name}, {state}")
             curves = gradients.curves(
