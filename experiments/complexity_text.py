@@ -52,9 +52,16 @@ def _powers(found: dict[str, Any], size: str, other: str) -> list[list[str]]:
         by = line[f"by_{size}"]
         cells = [_power(by[what]) for what in ("flops", "seconds", "cpu_seconds")]
         last = by["points"][-1]["seconds"]
-        cells += ["-" if last is None else f"{1000 * last:,.3g}", _steps(line, size)]
+        cells += [_milliseconds(last), _steps(line, size)]
         lines.append([line["label"], line["printed"]["complexity"], *cells])
     return lines
+
+
+def _milliseconds(seconds: float | None) -> str:
+    """Three digits; whole above a hundred."""
+    if seconds is None:
+        return "-"
+    return f"{1000 * seconds:,.0f}" if seconds >= 0.1 else f"{1000 * seconds:.3g}"
 
 
 def _power(power: dict[str, Any] | None) -> str:
