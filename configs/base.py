@@ -36,7 +36,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.compatibility = "scaled_dot"
     config.model.attention_window = placeholder(int)
     config.model.projection_biases = False  # none in the formula; the first code has
-    # How whole sequences attend: "own" products, or jax.nn.dot_product_attention by
+    # How whole sequences attend: "own" products of all pairs; "banded", with an
+    # attention_window, of what it reaches alone; or jax.nn.dot_product_attention by
     # "xla", or by "cudnn" in half precision on an NVIDIA GPU. Equal within rounding.
     config.model.attention_implementation = "own"
     # What the backward pass computes again instead of keeping it: "layers" all but the

@@ -20,7 +20,7 @@ def listing() -> str:
     for name in names():
         summary = importlib.import_module(f"experiments.{name}").COMMAND.summary
         lines += textwrap.wrap(
-            summary, 88, initial_indent=f"  {name:<10}", subsequent_indent=" " * 12
+            summary, 88, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13
         )
     return "\n".join(lines)
 

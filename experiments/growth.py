@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, growth_figure, growth_text, shared_flags, sweep_record
+from experiments import command, figure_file, growth_figure, growth_text, shared_flags
 from transformer_ablation.config import unknown_name
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep.file import SweepFile
@@ -61,7 +61,7 @@ def check(options: flags.FlagValues) -> list[str]:
     if options.json is not None and (not options.json or Path(options.json).is_dir()):
         raise command.UsageError(f"--json={options.json}: must be the name of a file")
     if options.figure is not None:
-        growth_figure.check(options.figure)
+        figure_file.check(options.figure)
     return [name for name in NAMES if name in (options.sizes or NAMES)]
 
 
@@ -69,7 +69,7 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, names: list[str]
 ) -> dict[str, Any]:
     """All points and powers, as one JSON object."""
-    from experiments import telling
+    from experiments import sweep_record, telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import growth, machine
     from transformer_ablation.runs import building

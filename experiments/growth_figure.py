@@ -3,23 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from experiments.command import UsageError
-from experiments.figure_folder import need_matplotlib
-
-ENDINGS = (".svg", ".png", ".pdf")
-
-
-def check(path: str) -> None:
-    """Refuse a figure that cannot be drawn.
-
-    Raises:
-      UsageError: if its ending says no format, or matplotlib is missing.
-    """
-    if Path(path).suffix not in ENDINGS or Path(path).is_dir():
-        raise UsageError(
-            f"--figure={path}: must be a file that ends in {', '.join(ENDINGS)}"
-        )
-    need_matplotlib("--figure")
+from experiments.figure_file import panels
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -27,23 +11,13 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
     The line of operations goes through the middle of the measured points.
     """
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
     each = found["growth"]
     rows = -(-len(each) // 3)
-    figure, axes = pyplot.subplots(
-        rows, 3, figsize=(11, 3.4 * rows), squeeze=False, layout="constrained"
-    )
-    for panel, growth in zip(axes.flat, each, strict=False):
-        _panel(panel, growth)
-    for panel in axes.flat[len(each) :]:
-        panel.set_axis_off()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    pyplot.close(figure)
+    with panels(path, rows, 3, (11, 3.4 * rows)) as axes:
+        for panel, growth in zip(axes.flat, each, strict=False):
+            _panel(panel, growth)
+        for panel in axes.flat[len(each) :]:
+            panel.set_axis_off()
 
 
 def _panel(panel: Any, growth: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from experiments.text_columns import aligned
+
 
 def as_text(found: dict[str, Any]) -> str:
     """A line for each size that is varied."""
@@ -16,9 +18,4 @@ def as_text(found: dict[str, Any]) -> str:
         ]
         sizes = [f"{p['size']:,}" for p in (first, last)]
         cells.append([each["size"], *sizes, micros, *powers, str(each["order"])])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in cells
-    ]
-    return "\n".join([*lines, f"{found['seconds']:.0f} seconds in all"])
+    return f"{aligned(cells)}\n{found['seconds']:.0f} seconds in all"

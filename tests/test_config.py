@@ -66,9 +66,9 @@ FIELD_CASES = {
     "model.attention_window": OPTIONAL_WHOLE,
     "model.projection_biases": SWITCH,
     "model.attention_implementation": (
-        "one of own, xla, cudnn",
+        "one of own, banded, xla, cudnn",
         ["flash", "OWN", "", 1, None],
-        ["own", "xla"],  # of cudnn see CONTRADICTIONS
+        ["own", "xla"],  # of banded and cudnn see CONTRADICTIONS
     ),
     "model.rematerialize": words("none, cheap, layers", "layer", True),
     # Of the other architectures: see CONTRADICTIONS and the tests below it.
@@ -427,6 +427,12 @@ CONTRADICTIONS = {
         "but regularization.attention_dropout_rate = 0.1; make that 0, or make it "
         "'own'",
     ),
+    "band_of_everything": (
+        {"model__attention_implementation": "banded"},
+        "model.attention_implementation: 'banded' is of restricted attention, but "
+        "model.attention_window = None; give that a number of positions, or make it "
+        "'own'",
+    ),
     "cudnn_in_float32": (
         {"model__attention_implementation": "cudnn"},
         "model.attention_implementation: 'cudnn' takes half precision, but "
@@ -538,6 +544,12 @@ def test_contradiction_is_refused_with_both_fields(base_mapping, name):
         {"model__positions": "learned", "model__max_length": 256},
         {"model__max_length": 255},  # no table to overflow
         {"model__attention_implementation": "xla", "model__compatibility": "dot"},
+        {
+            "model__attention_implementation": "banded",
+            "model__attention_window": 1,
+            "model__compatibility": "additive",
+            "regularization__attention_dropout_rate": 0.1,
+        },
         {
             "model__attention_implementation": "cudnn",
             "model__dtype": "float16",

@@ -3,7 +3,7 @@
 import pytest
 
 from configs import base as base_file
-from configs import table3
+from configs import table1, table3
 from transformer_ablation.config import ConfigError, differences, from_mapping, replace
 from transformer_ablation.sweep.rows import expand
 
@@ -158,3 +158,25 @@ def test_depth_that_has_no_thirds_is_refused_for_each_row():
         "row C_N4: two thirds",
         "row C_N8: four thirds",
     ]
+
+
+@pytest.mark.parametrize("scale", table3.SCALES)
+def test_layer_types_of_table_1_load_at_every_scale(scale):
+    """Models of one depth and width, of which base is the sweep's own."""
+    base = from_mapping(table1.get_config(scale))
+    rows = {item.row.name: item for item in expand(base, table1.get_rows())}
+    models = {name: item.config.model for name, item in rows.items()}
+    assert models["base"] == from_mapping(table3.get_config(scale)).model
+    assert {(m.num_layers, m.d_model) for m in models.values()} == {
+        (base.model.num_layers, base.model.d_model)
+    }
+    assert [m.architecture for m in models.values()] == [
+        "transformer",
+        "recurrent",
+        "convolutional",
+        "convolutional",
+        "transformer",
+    ]
+    restricted = models["restricted"]
+    assert restricted.attention_implementation == "banded"
+    assert restricted.attention_window == table1.NEIGHBOURS

@@ -17,6 +17,9 @@ PACKAGES = {
     "process": set(),
     "data": {"config", "vocabulary"},
     "model": {"config"},
+    # Asks layers, and models on real sentences, what an output depends on: it is
+    # no part of training or scoring, and measures no machine.
+    "dependence": {"config", "data", "model", "vocabulary"},
     "decode": {"config", "vocabulary"},
     "train": {"config", "model", "parallel"},
     "evaluate": {"config", "data", "decode", "model", "parallel", "vocabulary"},

@@ -123,7 +123,7 @@ class ModelConfig:
     compatibility: str = choice("scaled_dot", "dot", "additive")
     attention_window: int | None = integer(1, optional=True)
     projection_biases: bool = flag()
-    attention_implementation: str = choice("own", "xla", "cudnn")
+    attention_implementation: str = choice("own", "banded", "xla", "cudnn")
     rematerialize: str = choice("none", "cheap", "layers")
     recurrent_cell: str = choice("lstm", "gru")
     recurrent_attention: str = choice("none", "additive")
@@ -491,12 +491,19 @@ def _architecture_contradictions(config: Config) -> list[str]:
 
 
 def _attention_contradictions(config: Config) -> list[str]:
-    """What ``jax.nn.dot_product_attention`` and cuDNN's kernels do not compute."""
+    """What banded attention, ``jax.nn.dot_product_attention`` and cuDNN do not do."""
     model, regularization = config.model, config.regularization
     name, problems = model.attention_implementation, []
     path, own = f"model.attention_implementation: {name!r}", "or make it 'own'"
     if name == "own":
         return []
+    if name == "banded":
+        if model.attention_window is None:
+            problems.append(
+                f"{path} is of restricted attention, but model.attention_window = None;"
+                f" give that a number of positions, {own}"
+            )
+        return problems
     if model.compatibility == "additive":
         problems.append(
             f"{path} computes products, but model.compatibility = 'additive'; make "

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from experiments import command, growth_figure, growth_text
+from experiments import command, figure_file, growth_figure, growth_text
 from experiments import growth as cli
 from transformer_ablation.benchmark import growth
 from transformer_ablation.config import of_architecture, replace
@@ -105,4 +105,4 @@ def test_text_and_figure_show_every_size(tmp_path):
         pytest.skip("matplotlib is not installed: pip install -r requirements.txt")
     growth_figure.draw(found, tmp_path / "new" / "growth.svg")
     assert "<svg" in (tmp_path / "new" / "growth.svg").read_text()
-    assert np.all([growth_figure.check(f"growth{e}") is None for e in (".svg", ".png")])
+    assert np.all([figure_file.check(f"growth{e}") is None for e in (".svg", ".png")])

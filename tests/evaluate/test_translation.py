@@ -133,9 +133,7 @@ def test_search_of_many_batches_finds_the_same(cases, monkeypatch, devices):
         grown.append(length)
         return transformer.make_room(cache, length)
 
-    monkeypatch.setattr(
-        transformer.Transformer, "make_room", staticmethod(make_room)
-    )
+    monkeypatch.setattr(transformer.Transformer, "make_room", staticmethod(make_room))
     with parallel.at_most(devices):
         translator = Translator(tiny_model(), settings(), N_BEST)
         for params, expected in cases:

@@ -12,7 +12,7 @@ from tests.experiments.tiny_sweeps import folder_of
 from transformer_ablation import parallel
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.model import transformer
-from transformer_ablation.model.attention import slot_mask
+from transformer_ablation.model.neighbourhood import slot_mask
 from transformer_ablation.model.packed import places
 
 PACKED = "--config.data.packed_length=64"

@@ -9,12 +9,11 @@ from transformer_ablation.model.attention import (
     additive_scores,
     attention_weights,
     dot_scores,
-    neighbourhood_mask,
     padding_mask,
     scaled_dot_scores,
-    slot_mask,
     weighted_sum,
 )
+from transformer_ablation.model.neighbourhood import neighbourhood_mask, slot_mask
 
 # Rows are queries, columns keys; 1 where a query sees a key.
 NEIGHBOURHOODS = {

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.building import build_model
 from tests.model.numpy_models import VARIANTS, fields_of, variant
 from tests.model.numpy_transformer import SMALL, VOCABULARY, parameter_shapes
 from transformer_ablation import config as configs
@@ -23,6 +22,7 @@ from transformer_ablation.model.accounting import (
 )
 from transformer_ablation.model.architectures import new_model
 from transformer_ablation.model.memory import update_memory
+from transformer_ablation.runs.building import build_model
 from transformer_ablation.train import step
 from transformer_ablation.train.loss import loss_sums
 

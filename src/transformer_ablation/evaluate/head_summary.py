@@ -16,7 +16,8 @@ from transformer_ablation.evaluate.attention import (
     weights,
 )
 from transformer_ablation.evaluate.perplexity import longest_input
-from transformer_ablation.model.attention import neighbourhood_mask, padding_mask
+from transformer_ablation.model.attention import padding_mask
+from transformer_ablation.model.neighbourhood import neighbourhood_mask
 
 # In the order of the sums' last axis.
 MEASURES = (

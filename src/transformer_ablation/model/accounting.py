@@ -8,6 +8,7 @@ import dataclasses
 
 from transformer_ablation.config import Config, ModelConfig
 from transformer_ablation.model import convolutional_costs, recurrent_costs
+from transformer_ablation.model.band_costs import seen
 
 # Embedding rows: those of the text (section 5.1), and those of the authors' first
 # code (tensor2tensor 3d9c62f2: vocabulary of 40,960, and 32 target spaces).
@@ -108,9 +109,13 @@ def forward_flops(
     key_value = query_output
     ffn = 4 * d * model.d_ff
     score = 2 * heads * (model.d_k + model.d_v)
-    encoder = source_tokens * (query_output + key_value + ffn + source_length * score)
+    own, past = (
+        seen(model, length, causal)
+        for length, causal in ((source_length, False), (target_length, True))
+    )
+    encoder = source_tokens * (query_output + key_value + ffn + own * score)
     decoder = target_tokens * (
-        2 * query_output + key_value + ffn + (target_length + source_length) * score
+        2 * query_output + key_value + ffn + (past + source_length) * score
     )
     cross = source_tokens * key_value
     layers = model.num_layers * encoder + model.layers_of_decoder * (decoder + cross)

@@ -1,4 +1,4 @@
-"""Attention (section 3.2): masks, compatibility functions, multi-head attention."""
+"""Attention (section 3.2): compatibility functions, softmax, multi-head attention."""
 
 import functools
 from typing import Any
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
+from transformer_ablation.model.banded import Band
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.model.fused import fused_attention
 from transformer_ablation.model.linear import Linear
@@ -19,44 +20,6 @@ HIDDEN = -1e30
 def padding_mask(tokens_BM, pad_id: int):
     """Which memory positions may be attended to: [B, 1, 1, M], True for real tokens."""
     return (tokens_BM != pad_id)[:, None, None, :]
-
-
-def neighbourhood_mask(length: int, window: int | None, causal: bool):
-    """Which positions each position may see: [1, 1, L, L].
-
-    ``window`` = r keeps the r positions centred on one's own (section 4's
-    restricted self-attention; an even r has the extra one on the left);
-    ``causal`` keeps those that are not later. With both, the neighbourhood is
-    the earlier half of the window and oneself.
-    """
-    query_L1 = jnp.arange(length)[:, None]
-    key_1M = jnp.arange(length)[None, :]
-    return _visible(query_L1, key_1M, window, causal)[None, None]
-
-
-def slot_mask(origin_BCT, position, window: int | None, most: int):
-    """Which cache slots a candidate may see at a traced position: [B, 1, C, T*M].
-
-    Slot t * M + c holds what candidate c of at most M was at position t;
-    ``origin_BCT`` says which of them is the past of each candidate now.
-    """
-    batch, candidates, length = origin_BCT.shape
-    key_1M = jnp.arange(length)[None, :]
-    near_T = _visible(jnp.full((1, 1), position), key_1M, window, causal=True)[0]
-    own_BCTM = origin_BCT[..., None] == jnp.arange(most)[None, None, None]
-    slots_BCTM = own_BCTM & near_T[None, None, :, None]
-    return slots_BCTM.reshape(batch, 1, candidates, length * most)
-
-
-def _visible(query_L1, key_1M, window: int | None, causal: bool):
-    shape = jnp.broadcast_shapes(query_L1.shape, key_1M.shape)
-    offset_LM = jnp.broadcast_to(key_1M, shape) - jnp.broadcast_to(query_L1, shape)
-    visible_LM = jnp.ones(shape, bool)
-    if window is not None:
-        visible_LM &= (offset_LM >= -(window // 2)) & (offset_LM <= (window - 1) // 2)
-    if causal:
-        visible_LM &= offset_LM <= 0
-    return visible_LM
 
 
 @jax.custom_vjp
@@ -124,6 +87,7 @@ class MultiHeadAttention(nn.Module):
     The paper's formula has no biases; ``projection_biases`` adds them to all four
     projections, as the authors' first code does. ``attention_implementation`` other
     than "own" is of whole sequences: a cached step of the search has our own products.
+    "banded" is of self-attention: what attends to the memory has our own products too.
     """
 
     config: ModelConfig
@@ -170,11 +134,33 @@ class MultiHeadAttention(nn.Module):
         The weights are sown as ``attention/weights`` for whoever asks for them.
         """
         q_BLHK = self._heads(x_BLD, self.query)
+        return self._joined(self.gather(q_BLHK, k_BHKM, v_BHMU, mask_B1LM, noise))
+
+    def gather(self, q_BLHK, k_BHKM, v_BHMU, mask_B1LM, noise: Noise | None = None):
+        """The values averaged with the weights: [B, L, H, U]; the attention itself."""
         weights_BHLM = attention_weights(self.scores(q_BLHK, k_BHKM), mask_B1LM)
         self.sow("attention", "weights", weights_BHLM)
         if noise is not None and noise.attention_rate is not None:
             weights_BHLM = noise.drop(weights_BHLM, noise.attention_rate, self.path)
-        return self._joined(weighted_sum(weights_BHLM, v_BHMU))
+        return weighted_sum(weights_BHLM, v_BHMU)
+
+    def gather_near(
+        self, q_BLHK, k_BLHK, v_BLHU, band: Band, noise: Noise | None = None
+    ):
+        """``gather`` of a neighbourhood, block by block: [B, L, H, U]."""
+        q_CIHK, k_CJHK = band.queries(q_BLHK), band.keys(k_BLHK)
+        if noise is not None:
+            # Each block is a row: of the same sentences, always the same.
+            blocks = q_CIHK.shape[0] // q_BLHK.shape[0]
+            noise = noise._replace(first_row=noise.first_row * blocks)
+        heads_CIHU = self.gather(
+            q_CIHK,
+            jnp.moveaxis(k_CJHK, 1, 3),
+            jnp.moveaxis(band.keys(v_BLHU), 1, 2),
+            band.mask(),
+            noise,
+        )
+        return band.rows(heads_CIHU)
 
     def _joined(self, heads_BLHU):
         """The heads side by side, projected: [B, L, D]."""
@@ -193,11 +179,23 @@ class MultiHeadAttention(nn.Module):
         )
         return self._joined(heads_BLHU)
 
+    def _banded(self, x_BLD, band: Band, noise: Noise | None):
+        """``attend`` of each position to its neighbourhood alone."""
+        heads = (self._heads(x_BLD, of) for of in (self.query, self.key, self.value))
+        return self._joined(self.gather_near(*heads, band, noise))
+
     def __call__(self, x_BLD, memory_BMD, mask_B1LM, noise: Any = None):
-        """Attention from ``x_BLD`` to ``memory_BMD``: [B, L, D]."""
+        """Attention from ``x_BLD`` to ``memory_BMD``: [B, L, D].
+
+        The mask of self-attention may be a ``Band``.
+        """
         # Weights that somebody asks for are made, whatever the config.
         asked = self.is_mutable_collection("attention")
-        if self.config.attention_implementation != "own" and not asked:
+        if isinstance(mask_B1LM, Band):
+            if not asked:
+                return self._banded(x_BLD, mask_B1LM, noise)
+            mask_B1LM = mask_B1LM.whole()
+        if self.config.attention_implementation in ("xla", "cudnn") and not asked:
             return self._fused(x_BLD, memory_BMD, mask_B1LM)
         k_BHKM, v_BHMU = self.keys_values(memory_BMD)
         return self.attend(x_BLD, k_BHKM, v_BHMU, mask_B1LM, noise)

@@ -7,6 +7,7 @@ other.
 from transformer_ablation.config import Config, ModelConfig
 from transformer_ablation.model import convolutional_costs, recurrent_costs
 from transformer_ablation.model.accounting import ASSUMED_LENGTH, parameter_counts
+from transformer_ablation.model.band_costs import seen
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # Parameters, their gradient and Adam's two moments, in single precision.
@@ -44,22 +45,26 @@ def kept_values(model: ModelConfig, length: float) -> float:
     out. On top, of one decoder layer, what its backward pass makes.
     """
     heads, d = model.num_heads, model.d_model
-    attention = heads * (2 * model.d_k + 2 * model.d_v + length)
+    own, past = (seen(model, length, causal) for causal in (False, True))
+    attention = heads * (2 * model.d_k + 2 * model.d_v)
     feed_forward = model.d_ff * 5 / 4
     maps = heads * (2 * model.d_k + model.d_v) + d
 
-    def whole(attentions: int) -> float:
-        return attentions * attention + feed_forward + (attentions + 1) * 4 * d
+    def whole(*keys: float) -> float:
+        """Of a layer whose attentions see so many keys each."""
+        attentions = len(keys) * attention + heads * sum(keys)
+        return attentions + feed_forward + (len(keys) + 1) * 4 * d
 
-    def layer(attentions: int) -> float:
+    def layer(*keys: float) -> float:
         return {
-            "none": whole(attentions),
-            "cheap": d + attentions * maps + model.d_ff + d,
+            "none": whole(*keys),
+            "cheap": d + len(keys) * maps + model.d_ff + d,
             "layers": d,
         }[model.rematerialize]
 
-    encoder = model.num_layers * layer(1)
-    return encoder + model.layers_of_decoder * layer(2) + whole(2)
+    decoder = layer(past, length)
+    layers = model.num_layers * layer(own) + model.layers_of_decoder * decoder
+    return layers + whole(past, length)
 
 
 _KEPT = {

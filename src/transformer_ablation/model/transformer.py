@@ -6,11 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from transformer_ablation.model import widths
-from transformer_ablation.model.attention import (
-    neighbourhood_mask,
-    padding_mask,
-    slot_mask,
-)
+from transformer_ablation.model.attention import padding_mask
+from transformer_ablation.model.banded import Band
 from transformer_ablation.model.dropout import Noise
 from transformer_ablation.model.encoder_decoder import EncoderDecoder
 from transformer_ablation.model.layers import (
@@ -21,7 +18,8 @@ from transformer_ablation.model.layers import (
     empty_past,
     stack,
 )
-from transformer_ablation.model.packed import same_sequence
+from transformer_ablation.model.neighbourhood import slot_mask
+from transformer_ablation.model.packed import Places, same_sequence
 from transformer_ablation.model.positions import Positions
 from transformer_ablation.model.sublayer import layer_norm
 
@@ -102,19 +100,20 @@ class Transformer(EncoderDecoder):
         """What tells the layers' noise apart; nothing without noise."""
         return None if noise is None else jnp.arange(layers)
 
+    def _self_mask(self, tokens_BL, at: Places | None, causal: bool):
+        """Who sees whom: a mask [B, 1, L, L], or the ``Band`` that makes none."""
+        real_BL = tokens_BL != self.pad_id
+        band = Band(real_BL, at, self.config.attention_window, causal)
+        banded = self.config.attention_implementation == "banded"
+        return band if banded else band.whole()
+
     def encode(self, source_BS, noise: Noise | None = None, packed: bool = False):
         """The memory [B, S, D] that the decoder attends to."""
         at = self._places(source_BS, packed)
         x_BSD = self._embed(source_BS, "source")
         x_BSD = self.source_positions(x_BSD, at and at.position_BL)
         x_BSD = self._input_dropout(x_BSD, noise, "source")
-        near = neighbourhood_mask(
-            source_BS.shape[1], self.config.attention_window, causal=False
-        )
-        mask_B1LM = padding_mask(source_BS, self.pad_id) & near
-        if at:
-            mask_B1LM &= same_sequence(at, at)
-        context = EncoderContext(mask_B1LM, noise)
+        context = EncoderContext(self._self_mask(source_BS, at, causal=False), noise)
         numbers = self._layer_numbers(noise, self.config.num_layers)
         x_BSD, _ = self.encoder(x_BSD, numbers, context)
         return self.encoder_norm(x_BSD) if self.config.norm == "pre" else x_BSD
@@ -133,16 +132,12 @@ class Transformer(EncoderDecoder):
         x_BTD = self._embed(inputs_BT, "target")
         x_BTD = self.target_positions(x_BTD, at and at.position_BL)
         x_BTD = self._input_dropout(x_BTD, noise, "target")
-        length = target_BT.shape[1]
-        near = neighbourhood_mask(length, self.config.attention_window, causal=True)
-        self_mask_B1LM = padding_mask(inputs_BT, self.pad_id) & near
         memory_mask_B1LM = padding_mask(source_BS, self.pad_id)
         if at:
-            self_mask_B1LM &= same_sequence(at, at)
             memory_mask_B1LM &= same_sequence(at, self._places(source_BS, packed))
         context = DecoderContext(
             memory_BSD=memory_BSD,
-            self_mask_B1LM=self_mask_B1LM,
+            self_mask_B1LM=self._self_mask(inputs_BT, at, causal=True),
             memory_mask_B1LM=memory_mask_B1LM,
             noise=noise,
         )

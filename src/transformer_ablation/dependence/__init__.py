@@ -1,0 +1,1 @@
+"""What an output depends on: how far a layer reaches, and how strongly."""
