@@ -92,7 +92,15 @@ def sentences(rng, rows, length, packed):
 # Whether rows are packed, and fields.
 CASES = {
     "paper": (False, {"attention_window": 5}),
-    "dot": (True, {"attention_window": 8, "compatibility": "dot", "norm": "pre"}),
+    "dot": (
+        True,
+        {
+            "attention_window": 8,
+            "compatibility": "dot",
+            "norm": "pre",
+            "rematerialize": "layers",
+        },
+    ),
     "additive": (True, {"attention_window": 20, "compatibility": "additive"}),
     "far": (False, {"attention_window": 300, "projection_biases": True}),
 }
