@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from absl import flags
 
-from transformer_ablation.config import Config, replace
+from transformer_ablation.config import Config, ConfigError, replace
 
 # Name of the flag: field of the run's config, help.
 FIELDS = {
@@ -45,4 +45,10 @@ def changed(config: Config, options: flags.FlagValues) -> Config:
         for name, (path, _) in FIELDS.items()
         if name in options
     }
-    return replace(config, {p: v for p, v in given.items() if v is not None})
+    try:
+        return replace(config, {p: v for p, v in given.items() if v is not None})
+    except ConfigError as error:
+        problems = error.problems
+        for name, (path, _) in FIELDS.items():
+            problems = [p.replace(f"{path}: ", f"--{name}: ") for p in problems]
+        raise ConfigError(problems) from None

@@ -1,18 +1,15 @@
-"""Files of lines: looked through before a translation, written whole or not at all."""
+"""Files of lines, looked through before they are translated."""
 
-import contextlib
 import itertools
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from experiments.command import UsageError
 from experiments.line_streams import LINES_AT_ONCE, decoded
-from experiments.telling import complain
 from transformer_ablation.data.parallel_text import open_bytes
 from transformer_ablation.runs.errors import LineError
 from transformer_ablation.runs.lines import check_length, longest_source
@@ -83,33 +80,3 @@ def _lengths(texts: list[str], first: int, run: SavedRun) -> list[int]:
     for i, ids in zip(written, encoded, strict=True):
         check_length(longest, extra, first + i, len(ids) + 1)
     return [len(ids) + 1 for ids in encoded]
-
-
-def target(place: Path | None) -> contextlib.AbstractContextManager[BinaryIO]:
-    """Where the lines go: to a file, or to stdout."""
-    if place is None:
-        return contextlib.nullcontext(sys.stdout.buffer)
-    return whole_file(place)
-
-
-@contextlib.contextmanager
-def whole_file(place: Path) -> Iterator[BinaryIO]:
-    """A file that takes its place at the end; what is finished before stays beside it.
-
-    A link keeps its place: the file behind it is replaced.
-    """
-    place = place.resolve() if place.is_symlink() else place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{place.name}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, place)
-    except BaseException:
-        if part.exists() and part.stat().st_size:
-            complain(f"{part}: holds what was finished; {place} is not written")
-        else:
-            part.unlink(missing_ok=True)
-        raise

@@ -1,5 +1,6 @@
 """Lines of a file or of stdin through a translation to a file or to stdout."""
 
+import codecs
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +19,15 @@ def decoded(lines: Iterable[bytes], first: int = 1) -> Iterator[str]:
     r"""Text of lines that end at ``\n``, without it; ``first`` is the first's number.
 
     Raises:
-      LineError: for one that is not UTF-8.
+      LineError: for one that is not UTF-8, or a first with a byte order mark.
     """
     for number, line in enumerate(lines, start=first):
+        if number == 1 and line.startswith(codecs.BOM_UTF8):
+            raise LineError(
+                "line 1 begins with a byte order mark (the bytes EF BB BF), which "
+                "would become a part of the sentence; save the text as UTF-8 without "
+                "it, for example with: tail -c +4"
+            )
         try:
             yield line.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ from experiments import (
     command,
     line_files,
     line_streams,
+    line_target,
     line_translation,
     output,
     shared_flags,
@@ -57,7 +58,10 @@ def body(options: flags.FlagValues) -> None:
     if at_terminal:
         line_streams.prompt(line_translation.ready(run, search, options, place)[1])
     else:
-        _stream(run, search, options, place)
+        try:
+            _stream(run, search, options, place)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted") from None  # it begins anew
 
 
 def _stream(
@@ -65,6 +69,7 @@ def _stream(
 ) -> None:
     """A file or a pipe, with a bar where no line is seen to come."""
     place = output.output_file(options.out, options.format)
+    line_target.check_part(place)
     path = line_files.input_file(options.input, place)
     seen = None if path is None else line_files.look_through(path, run)
     written = 0 if seen is None else len(seen.lengths)
@@ -75,7 +80,7 @@ def _stream(
     if seen is not None and many:
         translator.expect(seen.lengths)
     start = time.monotonic()
-    with line_files.target(place) as target, _bar(seen, place is not None) as done:
+    with line_target.target(place) as target, _bar(seen, place is not None) as done:
         count = line_streams.pipe(
             translate,
             line_files.lines_of(path),

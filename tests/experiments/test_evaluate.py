@@ -72,8 +72,8 @@ def test_translations_are_kept_beside_the_runs_own(run, workdir):
     [
         ("--split=train", "--split=train: the run scores validation and test_2016"),
         ("--split=test", "another, train with --config.data.test_split=NAME in anoth"),
-        ("--average=9", "decode.average_checkpoints: 9 are averaged, but"),
-        ("--length_penalty=google", "decode.length_penalty: 'google' is not allowed"),
+        ("--average=9", "--average: 9 are averaged, but"),
+        ("--length_penalty=google", "--length_penalty: 'google' is not allowed"),
         ("--run=", "--run is missing"),
     ],
 )

@@ -12,10 +12,17 @@ import subprocess
 import sys
 import types
 
+import jax
 import numpy as np
 import pytest
 
-from experiments import command, line_attention, line_files, line_streams, translate
+from experiments import (
+    command,
+    line_attention,
+    line_streams,
+    line_target,
+    translate,
+)
 from tests.experiments import tiny_sweeps as tiny
 from transformer_ablation.evaluate.translation import Translation
 from transformer_ablation.report.record import update_record
@@ -474,16 +481,33 @@ def test_bad_line_of_a_file_is_named_before_anything_is_loaded(said, tmp_path):
 def test_what_is_finished_is_kept_where_a_translation_is_stopped(tmp_path, capsys):
     place = tmp_path / "out.de"
     place.write_bytes(b"old\n")
-    with pytest.raises(KeyboardInterrupt), line_files.whole_file(place) as file:
+    with pytest.raises(KeyboardInterrupt), line_target.whole_file(place) as file:
         file.write(b"eins\n")
         raise KeyboardInterrupt
     assert place.read_bytes() == b"old\n"
     part = tmp_path / "out.de.part"
     assert part.read_bytes() == b"eins\n"
     assert capsys.readouterr().err.startswith(f"{part}: holds what was finished")
-    with pytest.raises(KeyboardInterrupt), line_files.whole_file(place):
+    with pytest.raises(KeyboardInterrupt), line_target.whole_file(place):
         raise KeyboardInterrupt
     assert not part.exists() and capsys.readouterr().err == ""
+
+
+def test_lines_that_an_earlier_call_had_finished_are_not_written_over(
+    base, refused, tmp_path
+):
+    (tmp_path / "a.de.part").write_bytes(b"eins\n")
+    message = refused(f"--run={base}", f"--out={tmp_path / 'a.de'}")
+    assert f"{tmp_path / 'a.de.part'} holds the lines that an earlier call" in message
+    assert (tmp_path / "a.de.part").read_bytes() == b"eins\n"
+    (tmp_path / "a.de.part").write_bytes(b"")
+    line_target.check_part(tmp_path / "a.de")  # nothing to lose
+
+
+def test_byte_order_mark_is_no_part_of_a_sentence():
+    with pytest.raises(LineError, match="line 1 begins with a byte order mark"):
+        list(line_streams.decoded([b"\xef\xbb\xbfman\n"]))
+    assert list(line_streams.decoded([b"\xef\xbb\xbfman\n"], 2)) == ["\ufeffman"]
 
 
 def test_terminal_sees_a_bar_where_the_lines_go_to_a_file(base, folder, tmp_path):
@@ -549,6 +573,30 @@ def test_unfinished_run_without_checkpoint_is_one_message(moved, refused):
     assert not (moved / "checkpoints").exists()
 
 
+def test_finished_run_whose_checkpoints_are_gone_says_so(moved, refused):
+    (moved / "checkpoints" / "150" / "sha256.json").unlink()
+    for folder in (moved / "checkpoints").iterdir():
+        if folder.name != "150":
+            shutil.rmtree(folder)
+    message = refused(f"--run={moved}")
+    assert "no complete checkpoint, though the run is finished" in message
+    assert message.endswith("moved, deleted or damaged; there: 150\n")
+    shutil.rmtree(moved / "checkpoints")
+    assert refused(f"--run={moved}").endswith("there: nothing\n")
+
+
+def test_parameters_of_a_diverged_run_are_refused(base, refused, monkeypatch):
+    """Whatever uses a run: no translation, score or picture is made of them."""
+    from transformer_ablation.train import averaging
+
+    mean = averaging.average
+    lost = lambda parts: jax.tree.map(lambda x: x * np.nan, mean(parts))  # noqa: E731
+    monkeypatch.setattr(averaging, "average", lost)
+    message = refused(f"--run={base}")
+    assert "update 150 are not finite: the run has diverged" in message
+    assert message.endswith("take an earlier checkpoint with --step\n")
+
+
 def test_config_of_another_version_is_named_with_its_file(moved, refused):
     config = json.loads((moved / "config.json").read_text())
     del config["model"]["d_k"]
@@ -579,8 +627,8 @@ def test_damaged_checkpoint_is_one_message(moved, refused):
 @pytest.mark.parametrize(
     ("flag", "part"),
     [
-        ("--beam_size=0", "decode.beam_size: 0 is not allowed"),
-        ("--length_penalty_alpha=nan", "decode.length_penalty_alpha: nan"),
+        ("--beam_size=0", "--beam_size: 0 is not allowed"),
+        ("--length_penalty_alpha=nan", "--length_penalty_alpha: nan"),
         ("--n_best=4", "--n_best=4: it must be from 1 to the beam size, 3"),
         ("--n_best=0", "--n_best=0"),
         ("--sample=maybe", "sample"),
@@ -591,7 +639,7 @@ def test_damaged_checkpoint_is_one_message(moved, refused):
         ("--out=/", "--out=/: is a folder"),
         ("--attention=/proc/no", "--attention=/proc/no: cannot write there"),
         ("--format=xml", "xml"),
-        ("--average=3", "decode.average_checkpoints: 3 are averaged, but"),
+        ("--average=3", "--average: 3 are averaged, but"),
         ("--step=120", "no checkpoint of update 120; there are [100, 150]"),
         ("--beam_siez=1", "beam_siez"),
     ],

@@ -1,5 +1,6 @@
 """Options of a search: what goes together, and what each message names."""
 
+import numpy as np
 import pytest
 
 from configs import base
@@ -47,7 +48,9 @@ def test_draws_are_as_many_as_translations_asked_for(config):
         ({"seed": 0}, "--seed=0: only draws at random have it; add --sample"),
         ({"n_best": 6}, "--n_best=6: it must be from 1 to the beam size, 5"),
         ({"n_best": 0}, "--n_best=0: it must be from 1 to the beam size, 5"),
-        ({"n_best": "2"}, "--n_best=2: it must be from 1"),
+        ({"n_best": "2"}, "--n_best='2': it must be a whole number"),
+        ({"n_best": True}, "--n_best=True: it must be a whole number"),
+        ({"beam_size": 1.5}, "--beam_size=1.5: it must be a whole number"),
         ({"sample": True, "n_best": 0}, "--n_best=0: it must be from 1 to 1024"),
         ({"sample": True, "temperature": 0.0}, "--temperature=0.0: .* 0.001 to 1000"),
         ({"sample": True, "temperature": -1}, "--temperature=-1: .* is --greedy"),
@@ -56,7 +59,7 @@ def test_draws_are_as_many_as_translations_asked_for(config):
         ({"sample": True, "top_k": 0}, "--top_k=0: it must be from 1 to"),
         ({"sample": True, "seed": -1}, "--seed=-1: it must be from 0 to 2147483647"),
         ({"sample": True, "seed": 2**31}, "--seed=2147483648"),
-        ({"sample": True, "seed": 1.5}, "--seed=1.5"),
+        ({"sample": True, "seed": 1.5}, "--seed=1.5: it must be a whole number"),
     ],
 )
 def test_what_may_not_be_is_one_message(config, options, message):
@@ -72,3 +75,14 @@ def test_names_are_those_of_arguments_without_dashes(config):
 def test_beam_that_may_not_be_is_the_fields_own_message(config):
     with pytest.raises(ConfigError, match="decode.beam_size: 0 is not allowed"):
         choose(config, beam_size=0)
+
+
+def test_numbers_of_arrays_are_numbers(config):
+    """As they come out of a table or an array."""
+    found = choose(config, beam_size=np.int64(7), n_best=np.int64(6))
+    assert found == choose(config, beam_size=7, n_best=6)
+    assert type(found.n_best) is int
+    drawn = choose(
+        config, sample=True, seed=np.int32(3), temperature=np.float32(0.5), n_best=2
+    )
+    assert drawn.sampling == (3, 0.5, None) and type(drawn.sampling.seed) is int

@@ -102,9 +102,13 @@ def load(
     ``tell`` hears what is loaded before it is.
 
     Raises:
-      LoadError: if there are too few checkpoints, or one cannot be read.
+      LoadError: if there are too few checkpoints, one cannot be read, or the
+        parameters are those of a run that has diverged.
       CheckpointError: if one is of another config or vocabulary.
     """
+    import jax
+    import numpy as np
+
     from transformer_ablation import parallel
     from transformer_ablation.runs.building import build_model
     from transformer_ablation.train.averaging import average
@@ -123,6 +127,11 @@ def load(
         params = average([_restore(checkpoints, shapes, s) for s in steps])
     finally:
         checkpoints.close()
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(params)):
+        raise LoadError(
+            f"{folder}: the parameters of update {', '.join(map(str, steps))} are not "
+            "finite: the run has diverged; take an earlier checkpoint with --step"
+        )
     return Trained(model, parallel.replicate(params), steps)
 
 
@@ -131,6 +140,13 @@ def _choose(
 ) -> list[int]:
     """The newest ``count`` checkpoints, the last of them ``step`` if given."""
     where = f"{run.directory}/checkpoints"
+    if not found and run.state == "finished":
+        folder = run.directory / "checkpoints"
+        there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+        raise LoadError(
+            f"{where}: no complete checkpoint, though the run is finished: it was "
+            f"moved, deleted or damaged; there: {', '.join(there) or 'nothing'}"
+        )
     if not found:
         steps, every = run.config.train.steps, run.config.train.checkpoint_every_steps
         due = f"the first comes by update {min(every or steps, steps)}"

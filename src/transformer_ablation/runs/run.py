@@ -49,7 +49,13 @@ def load_run(
     Raises:
       RunError: for a folder without a run, or one that cannot be used.
     """
-    saved = read_run(Path(path))
+    try:
+        folder = Path(path)
+    except TypeError:
+        raise RunError(f"path: {path!r} is no path of a run's folder") from None
+    saved = read_run(folder)
+    if step is not None:
+        step = searching.whole("", "step", step)
     if average is not None:
         changed = replace(saved.config, {"decode.average_checkpoints": average})
         saved = saved._replace(config=changed)
@@ -213,6 +219,8 @@ class Run:
             or too long.
         """
         check_attention(self.directory, self.config)
+        if target is not None and isinstance(source, str) != isinstance(target, str):
+            raise RunError("source and target: give two texts, or two lists of texts")
         lines, alone = _lines(source, "source")
         given = None if target is None else _lines(target, "target")[0]
         if given is not None and len(given) != len(lines):

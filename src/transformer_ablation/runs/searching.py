@@ -1,6 +1,8 @@
 """How translations are searched or drawn: the options, and which go together."""
 
 import math
+import numbers
+import operator
 from typing import Any, NamedTuple
 
 from transformer_ablation.config import Config, replace
@@ -67,8 +69,10 @@ def choose(
         )
     if greedy:
         beam_size = 1
+    if beam_size is not None:
+        beam_size = whole(dash, "beam_size", beam_size)
     if sample:
-        _integer(dash, "n_best", n_best, 1, MOST)
+        n_best = _integer(dash, "n_best", n_best, 1, MOST)
         return Search(
             replace(config, {"decode.beam_size": n_best}),
             n_best,
@@ -81,22 +85,36 @@ def choose(
     if beam_size is not None:
         config = replace(config, {"decode.beam_size": beam_size})
     widest = config.decode.beam_size
-    if type(n_best) is not int or not 1 <= n_best <= widest:
+    if not 1 <= (count := whole(dash, "n_best", n_best)) <= widest:
         raise RunError(
             f"{dash}n_best={n_best}: it must be from 1 to the beam size, {widest}"
         )
-    return Search(config, n_best, None)
+    return Search(config, count, None)
 
 
 def _integer(dash: str, name: str, value: Any, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
+    if not low <= (number := whole(dash, name, value)) <= high:
         raise RunError(f"{dash}{name}={value}: it must be from {low} to {high}")
-    return value
+    return number
+
+
+def whole(dash: str, name: str, value: Any) -> int:
+    """A whole number, of Python or of an array library.
+
+    Raises:
+      RunError: for anything else, a truth value too.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise RunError(f"{dash}{name}={value!r}: it must be a whole number") from None
 
 
 def _temperature(dash: str, value: Any) -> float:
     low, high = TEMPERATURES
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not low <= value <= high:
         raise RunError(
             f"{dash}temperature={value}: it must be from {low:g} to {high:g}; for the "

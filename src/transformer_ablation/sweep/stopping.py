@@ -55,7 +55,8 @@ def told(error: KeyboardInterrupt) -> tuple[str, int]:
     """What to say of it, and the exit code."""
     if isinstance(error, Signalled):
         return f"stopped ({error}); run the same command again to go on", REQUEUE
-    return "interrupted; run the same command again to go on", 1
+    words = "interrupted; run the same command again to go on"
+    return str(error) or words, 1
 
 
 class Stopped(Exception):
