@@ -139,7 +139,7 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
     [
         (["--row=narow"], "unknown row 'narow'; did you mean narrow?"),
         (["--seed=-1"], "flag --seed=-1"),
-        (["--seed=two"], "flag --seed=two"),
+        (["--seed=two"], "--seed=two: must be a whole number"),
         (["--config.train.steps=7"], "holds another sweep: train.steps is 150 there"),
         (["--workdir="], "--workdir is missing"),
     ],

@@ -11,7 +11,7 @@ from experiments import command, verify
 from tests.experiments.tiny_sweeps import folder_of
 from transformer_ablation import parallel
 from transformer_ablation.data.batches import TrainBatches
-from transformer_ablation.model import transformer
+from transformer_ablation.model import banded, encoder_decoder, transformer
 from transformer_ablation.model.neighbourhood import slot_mask
 from transformer_ablation.model.packed import places
 
@@ -118,19 +118,19 @@ def starts_once(tokens_BL, eos_id):
 
 
 @pytest.mark.parametrize(
-    "name, planted, dtype",
+    "module, name, planted, dtype",
     [
-        ("same_sequence", sees_every_sequence, "float32"),
-        ("places", counts_through, "float32"),
-        ("starts", starts_once, "float32"),
-        ("same_sequence", sees_every_sequence, "float16"),
-        ("places", counts_through, "bfloat16"),
+        (banded, "same_sequence", sees_every_sequence, "float32"),
+        (encoder_decoder, "places", counts_through, "float32"),
+        (encoder_decoder, "starts", starts_once, "float32"),
+        (transformer, "same_sequence", sees_every_sequence, "float16"),
+        (encoder_decoder, "places", counts_through, "bfloat16"),
     ],
 )
 def test_sequences_of_a_row_that_are_not_alone_are_caught(
-    check, monkeypatch, name, planted, dtype
+    check, monkeypatch, module, name, planted, dtype
 ):
-    monkeypatch.setattr(transformer, name, planted)
+    monkeypatch.setattr(module, name, planted)
     code, found = check("packed", PACKED, f"--config.model.dtype={dtype}")
     assert code == 1 and found["packed"]["equal"] is False
     figures = found["packed"]["figures"]
