@@ -19,11 +19,12 @@ CODE = src experiments configs tests
 export PYTHONPATH := src$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
-.PHONY: help table3 test parity lint clean venv
+.PHONY: help table3 test test-all parity lint clean venv
 
 help:
 	@echo 'make table3   train all rows of Table 3 on the embedded corpus, print the table'
-	@echo 'make test     run all tests'
+	@echo 'make test     run the tests, in under 20 minutes'
+	@echo 'make test-all run them with all variants of what takes long'
 	@echo 'make parity   compare with PyTorch and CTranslate2, which it installs'
 	@echo 'make lint     check format, style and types'
 	@echo 'make clean    remove .venv and caches; runs/ is kept'
@@ -44,6 +45,9 @@ table3: venv
 
 test: venv
 	@.venv/bin/python -m pytest --numprocesses=$(TEST_PROCESSES) $(ARGS)
+
+test-all: venv
+	@.venv/bin/python -m pytest --numprocesses=$(TEST_PROCESSES) -m 'not parity' $(ARGS)
 
 parity: venv
 	$(PIP) install --quiet -r requirements-parity.txt

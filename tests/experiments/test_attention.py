@@ -203,4 +203,4 @@ def test_no_run_is_worked_on_before_all_are_found_fit(run, base, tmp_path):
     broken = shutil.copytree(base, tmp_path / "broken")
     shutil.rmtree(broken / "checkpoints")
     code, _, error = run("--summary", f"--runs={base},{broken}", of=None)
-    assert code == 2 and "no checkpoint yet" in error and "summing up" not in error
+    assert code == 2 and "no complete checkpoint" in error and "summing up" not in error

@@ -51,14 +51,18 @@ def test_everything_holds(check):
     assert found["decode"]["figures"]["missed"] == 0
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", ["devices", "resume", "packed"])
 def test_half_precision_holds(check, name, dtype):
     code, found = check(name, PACKED, f"--config.model.dtype={dtype}")
     assert code == 0 and found[name]["equal"] is True, found
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)]
+)
 def test_mean_of_means_is_caught(check, monkeypatch, dtype):
     """Every device divides by its own tokens, and the means are averaged."""
 
@@ -124,7 +128,10 @@ def starts_once(tokens_BL, eos_id):
         (encoder_decoder, "places", counts_through, "float32"),
         (encoder_decoder, "starts", starts_once, "float32"),
         (transformer, "same_sequence", sees_every_sequence, "float16"),
-        (encoder_decoder, "places", counts_through, "bfloat16"),
+        pytest.param(
+            *(encoder_decoder, "places", counts_through, "bfloat16"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_sequences_of_a_row_that_are_not_alone_are_caught(

@@ -109,7 +109,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+# Cases whose parts others have.
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("additive", "far")]
+
+
+@pytest.mark.parametrize("case", ["paper", "dot", *OTHERS])
 def test_model_with_banded_attention_is_the_same_model(case):
     """Outputs and gradients; 45 and 50 positions are no multiple of a block."""
     packed, fields = CASES[case]

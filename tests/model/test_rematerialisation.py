@@ -34,7 +34,8 @@ def gradients(layers, kept):
 
 # Two layers are written out, five are a loop.
 @pytest.mark.parametrize(
-    ("layers", "kept"), [(2, "cheap"), (5, "cheap"), (5, "layers")]
+    ("layers", "kept"),
+    [(2, "cheap"), pytest.param(5, "cheap", marks=pytest.mark.slow), (5, "layers")],
 )
 def test_gradients_are_those_of_everything_kept(layers, kept):
     """The masks of dropout too: they are made again from the same words."""
