@@ -1,5 +1,6 @@
 """Flags of ``tables``, and the options of a table that they ask for."""
 
+import dataclasses
 import math
 
 from absl import flags
@@ -21,6 +22,17 @@ def define(values: flags.FlagValues) -> None:
     formats = f"one of {', '.join(FORMATS)}; html is a report with figures"
     flags.DEFINE_string("workdir", None, "folder of a sweep", flag_values=values)
     flags.DEFINE_string("format", "text", formats, flag_values=values)
+    define_shown(values)
+    text = (
+        "write figures for papers to this folder too, as PDF and PNG: one a group, "
+        "agreement with the paper, cost"
+    )
+    flags.DEFINE_string("figures", None, text, flag_values=values)
+    _define_tests(values)
+
+
+def define_shown(values: flags.FlagValues) -> None:
+    """What any table of sweeps shows, and where it goes."""
     text = "sacrebleu, or paper: tokenised and compounds split, as in its Table 2"
     flags.DEFINE_enum("bleu", "sacrebleu", list(BLEUS), text, flag_values=values)
     text = (
@@ -29,14 +41,8 @@ def define(values: flags.FlagValues) -> None:
     )
     flags.DEFINE_float("sustained_flops", None, text, 1.0, 1e21, flag_values=values)
     flags.DEFINE_string("out", None, "write to this file instead", flag_values=values)
-    text = (
-        "write figures for papers to this folder too, as PDF and PNG: one a group, "
-        "agreement with the paper, cost"
-    )
-    flags.DEFINE_string("figures", None, text, flag_values=values)
     text = "show what may not stand in one table, with a mark, instead of refusing"
     flags.DEFINE_boolean("mixed", False, text, flag_values=values)
-    _define_tests(values)
 
 
 def _define_tests(values: flags.FlagValues) -> None:
@@ -54,8 +60,8 @@ def _define_tests(values: flags.FlagValues) -> None:
     flags.DEFINE_enum("seed_test", METHODS[0], METHODS, text, flag_values=values)
 
 
-def options(values: flags.FlagValues) -> Options:
-    """What the flags ask for.
+def shown(values: flags.FlagValues) -> Options:
+    """What the flags of ``define_shown`` ask for.
 
     Raises:
       UsageError: for a rate that is no number.
@@ -63,12 +69,20 @@ def options(values: flags.FlagValues) -> Options:
     rate = values["sustained_flops"].value
     if rate is not None and not math.isfinite(rate):
         raise UsageError(f"--sustained_flops={rate}: must be a number of FLOP/s")
+    metric, mixed = BLEUS[values["bleu"].value], values["mixed"].value
+    return Options(metric=metric, rate=rate, mixed=mixed)
+
+
+def options(values: flags.FlagValues) -> Options:
+    """What the flags ask for.
+
+    Raises:
+      UsageError: for a rate that is no number.
+    """
     kinds = TESTS[values["test"].value]
     samples, seed = values["samples"].value, values["test_seed"].value
-    return Options(
-        metric=BLEUS[values["bleu"].value],
-        rate=rate,
-        mixed=values["mixed"].value,
+    return dataclasses.replace(
+        shown(values),
         seed_test=values["seed_test"].value,
         sentences=Settings(kinds, samples, seed) if kinds else None,
     )

@@ -3,7 +3,7 @@
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from transformer_ablation.report.cells import (
     Column,
@@ -46,11 +46,11 @@ def render(table: Table, format: str = "text", details: Details | None = None) -
     return formats[format](table)
 
 
-def check_format(format: str) -> None:
-    """Refuses a format that ``render`` does not have, before any work."""
-    if format not in FORMATS:
+def check_format(format: str, formats: Collection[str] = FORMATS) -> None:
+    """Refuses a format that there is not, before any work."""
+    if format not in formats:
         raise TableError(
-            f"--format={format} is unknown; it must be one of {', '.join(FORMATS)}"
+            f"--format={format} is unknown; it must be one of {', '.join(formats)}"
         )
 
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Callable
 
 from transformer_ablation.report.cells import plain
-from transformer_ablation.report.consistency import TableError
 from transformer_ablation.report.pairs_table import PairsTable, as_json, columns
 from transformer_ablation.report.render import (
+    check_format,
     escape_markdown,
     markdown_table,
     text_line,
@@ -23,16 +23,8 @@ def render(found: PairsTable, format: str = "text") -> str:
     Raises:
       TableError: for a format that is unknown.
     """
-    check_format(format)
+    check_format(format, FORMATS)
     return FORMATS[format](found)
-
-
-def check_format(format: str) -> None:
-    """Refuses a format that ``render`` does not have, before any work."""
-    if format not in FORMATS:
-        raise TableError(
-            f"--format={format} is unknown; it must be one of {', '.join(FORMATS)}"
-        )
 
 
 def as_text(found: PairsTable) -> str:
