@@ -13,11 +13,8 @@ MACHINE_FIELDS = (("data", "directory"),)
 
 def canonical_json(config: Config, manifest_hash: str, results_version: int) -> str:
     """JSON with sorted keys and no spaces, of all that decides a run's numbers."""
-    mapping = to_mapping(config)
-    for section, name in MACHINE_FIELDS:
-        del mapping[section][name]
     content = {
-        "config": mapping,
+        "config": _computed(to_mapping(config)),
         "manifest_hash": manifest_hash,
         "results_version": results_version,
     }
@@ -37,7 +34,12 @@ def training(config: Config) -> str:
 
 def without_decoding(config: Mapping[str, Any]) -> dict[str, Any]:
     """What of a config as a mapping decides the training of a run, its seed too."""
-    kept = {name: dict(section) for name, section in config.items() if name != "decode"}
+    return {name: x for name, x in _computed(config).items() if name != "decode"}
+
+
+def _computed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without the fields of a machine; a record may lack them already."""
+    kept = {name: dict(section) for name, section in config.items()}
     for section, name in MACHINE_FIELDS:
-        del kept[section][name]
+        kept[section].pop(name, None)
     return kept
