@@ -51,6 +51,37 @@ PRINTED = {
 Changes = Callable[[Config], dict[str, Any]]
 
 
+def recurrent(**fields: Any) -> Changes:
+    """A recurrent model with these fields of ``model``."""
+    own = {f"model.{name}": value for name, value in fields.items()}
+    return lambda base: {**of_architecture("recurrent"), **own}
+
+
+def convolutional(**fields: Any) -> Changes:
+    """A convolutional model with these fields of ``model``."""
+    own = {f"model.{name}": value for name, value in fields.items()}
+    return lambda base: {**of_architecture("convolutional"), **own}
+
+
+# Rows beside the Transformer: what they are called and what they change.
+ARCHITECTURES: dict[str, tuple[str, Changes]] = {
+    "recurrent": ("LSTM, source reversed", recurrent(reverse_source=True)),
+    "recurrent_attention": (
+        "LSTM with additive attention",
+        recurrent(recurrent_attention="additive"),
+    ),
+    "recurrent_gru": (
+        "GRU with additive attention",
+        recurrent(recurrent_attention="additive", recurrent_cell="gru"),
+    ),
+    "convolutional": ("gated convolutions", convolutional()),
+    "convolutional_dilated": (
+        "gated convolutions, dilated",
+        convolutional(kernel_dilation="doubling"),
+    ),
+}
+
+
 def get_config(argument: str = "grammar") -> ml_collections.ConfigDict:
     """The base model at a scale, which saves and averages as the paper did."""
     scale, _ = _parts(argument)
@@ -91,36 +122,8 @@ def get_rows(argument: str = "grammar") -> list[Row]:
     return [
         row("base", "Transformer (base)", lambda base: {}),
         row("big", "Transformer (big)", table3.big, AVERAGED_OF_BIG),
-        row("recurrent", "LSTM, source reversed", recurrent(reverse_source=True)),
-        row(
-            "recurrent_attention",
-            "LSTM with additive attention",
-            recurrent(recurrent_attention="additive"),
-        ),
-        row(
-            "recurrent_gru",
-            "GRU with additive attention",
-            recurrent(recurrent_attention="additive", recurrent_cell="gru"),
-        ),
-        row("convolutional", "gated convolutions", convolutional()),
-        row(
-            "convolutional_dilated",
-            "gated convolutions, dilated",
-            convolutional(kernel_dilation="doubling"),
-        ),
+        *(row(name, *kind) for name, kind in ARCHITECTURES.items()),
     ]
-
-
-def recurrent(**fields: Any) -> Changes:
-    """A recurrent model with these fields of ``model``."""
-    own = {f"model.{name}": value for name, value in fields.items()}
-    return lambda base: {**of_architecture("recurrent"), **own}
-
-
-def convolutional(**fields: Any) -> Changes:
-    """A convolutional model with these fields of ``model``."""
-    own = {f"model.{name}": value for name, value in fields.items()}
-    return lambda base: {**of_architecture("convolutional"), **own}
 
 
 def _parts(argument: str) -> tuple[str, bool]:

@@ -10,6 +10,20 @@ from transformer_ablation.config import from_mapping
 from transformer_ablation.sweep.rows import expand
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(questions.__path__))
+ARCHITECTURE_FIELDS = (
+    "architecture",
+    "compatibility",
+    "d_ff",
+    "d_k",
+    "d_v",
+    "kernel_dilation",
+    "num_heads",
+    "positions",
+    "recurrent_attention",
+    "recurrent_cell",
+    "reverse_source",
+    "scale_embeddings",
+)
 # All fields that the rows of a question may change.
 VARIED = {
     "attention_window": {"model.attention_window"},
@@ -24,6 +38,10 @@ VARIED = {
     "heads": {"model.num_heads", "model.d_k", "model.d_v"},
     "norm": {"model.norm", "model.num_layers", "optimizer.warmup_steps"},
     "positions": {"model.positions", "model.sinusoids"},
+    "rates": {
+        "optimizer.learning_rate_scale",
+        *(f"model.{name}" for name in ARCHITECTURE_FIELDS),
+    },
     "search": {"decode.beam_size", "decode.length_penalty_alpha"},
     "smoothing": {
         "regularization.label_smoothing",
@@ -48,6 +66,7 @@ def test_rows_load_at_every_scale_and_change_what_is_asked(name, scale):
     found = expanded(name, scale)
     assert next(iter(found)) == "base" and not found["base"].changed
     changed = {path for item in found.values() for path in item.changed}
+    changed.discard("model.rematerialize")  # moves no number
     assert changed == VARIED[name]
     assert load(name).TITLE and "section" in load(name).__doc__.lower()
 
@@ -116,3 +135,20 @@ def test_depths_by_hand():
         "flat_encoder": (1, 6),
         "flat_decoder": (6, 1),
     }
+
+
+def test_every_architecture_has_every_rate():
+    """Half, once, twice and four times base's; base is the Transformer at its own."""
+    found = [item.config for item in expanded("rates", "wmt14").values()]
+    rates: dict = {}
+    for config in found:
+        model = config.model
+        kind = (
+            model.architecture,
+            model.recurrent_cell,
+            model.recurrent_attention,
+            model.kernel_dilation,
+        )
+        rates.setdefault(kind, []).append(config.optimizer.learning_rate_scale)
+    assert len(rates) == 6
+    assert all(sorted(each) == [0.5, 1.0, 2.0, 4.0] for each in rates.values())
