@@ -1,12 +1,10 @@
 """``python -m experiments.attention --run=DIR``: what its heads attend to."""
 
-from pathlib import Path
-
 from absl import flags
 
 from experiments import (
-    attention_heads,
     attention_pictures,
+    attention_runs,
     attention_texts,
     command,
     decoding_flags,
@@ -57,9 +55,10 @@ def body(options: flags.FlagValues) -> None:
         attention_pictures.write(run, attention_texts.given(options), options)
         return
     place = output.output_file(options.out, options.format)
-    folders = [*dict.fromkeys(map(Path, options.runs or []))]
-    made = attention_heads.table(folders or [shared_flags.run_folder(options)], options)
-    output.put(head_table.render(made, options.format), place, options.format)
+    runs = attention_runs.checked(options)
+    from experiments import attention_heads  # it loads JAX
+
+    attention_heads.put(runs, options, place)
 
 
 def _check(options: flags.FlagValues) -> None:

@@ -7,87 +7,80 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from experiments import decoding_flags, run_data, shared_flags
+from experiments import attention_runs, output
 from experiments.attention_importance import Values, add_importance
 from experiments.telling import tell
-from transformer_ablation.config import Config
-from transformer_ablation.data.tokens import Prepared
-from transformer_ablation.report import samples
+from transformer_ablation import parallel
+from transformer_ablation.evaluate.head_summary import MEASURES, summarize
+from transformer_ablation.report import head_table, samples
 from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
-from transformer_ablation.runs import loading
+from transformer_ablation.runs.loading import SavedRun
 
 
-def table(folders: Sequence[Path], options: flags.FlagValues) -> HeadTable:
-    """All heads of some runs, with the columns that the flags ask for."""
-    from transformer_ablation import parallel
-    from transformer_ablation.evaluate.head_summary import MEASURES
+def put(
+    runs: Sequence[SavedRun], options: flags.FlagValues, place: Path | None
+) -> None:
+    """Writes or prints all heads of some runs, with the columns that are asked for.
 
-    runs = [loading.read_run(folder) for folder in folders]
-    for run in runs:
-        loading.check_attention(run.directory, run.config)
-        if options.importance:
-            _check_heads(run)
-    cache = shared_flags.cache_folder(options)
-    parallel.set_up(cache)
-    rows, facts = [], {}
-    # All are at hand before the first is worked on: none fails after another's hours.
-    loaded = [_load(run, cache, options) for run in runs]
-    for name, each in zip(_names(folders), loaded, strict=True):
-        if rows:  # programs of the run before are no use to this one
-            parallel.forget_programs()
-        found, facts[name] = _of_run(each, options)
-        rows += [
-            HeadRow(name, kind, layer + 1, head + 1, values)
-            for (kind, layer, head), values in found.items()
-        ]
+    Raises:
+      KeyboardInterrupt: where it is interrupted, after writing what was known by then.
+    """
+    rows: list[HeadRow] = []
+    facts: dict[str, dict[str, Any]] = {}
     columns = [*MEASURES] * options.summary
     columns += ["loss_lost", "ppl_lost"] * options.importance
     columns += ["bleu_lost"] * options.bleu
-    return HeadTable(columns, rows, facts)
+    try:
+        _add_runs(runs, options, rows, facts)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        last = [*facts.values()][-1]
+        last["interrupted"] = "what is missing was not computed"
+        _write(HeadTable(columns, rows, facts), options, place)
+        why = "interrupted; the table has what was known by then"
+        raise KeyboardInterrupt(why) from None
+    _write(HeadTable(columns, rows, facts), options, place)
 
 
-def _check_heads(run: loading.SavedRun) -> None:
-    """Refuses a run whose heads cannot be taken away.
-
-    Raises:
-      LoadError: naming the architecture.
-    """
-    kind = run.config.model.architecture
-    if kind != "transformer":
-        raise loading.LoadError(
-            f"{run.directory}: --importance takes away heads of a Transformer; "
-            f"model.architecture = {kind!r} has one attention a layer"
-        )
+def _write(table: HeadTable, options: flags.FlagValues, place: Path | None) -> None:
+    text = head_table.render(table, options.format)
+    output.put(text, place, options.format)
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
-    """ROW/seedK where that tells the runs apart, else their folders."""
-    short = ["/".join(folder.absolute().parts[-2:]) for folder in folders]
-    return short if len(set(short)) == len(short) else [str(f) for f in folders]
-
-
-def _load(
-    run: loading.SavedRun, cache: Path, options: flags.FlagValues
-) -> tuple[Config, Prepared, loading.Trained]:
-    """Config with the flags' changes, data and model of a run."""
-    config = decoding_flags.changed(run.config, options)
-    prepared = run_data.prepared_of(run, cache)
-    average = config.decode.average_checkpoints
-    return config, prepared, loading.load(run, average, options.step, tell)
+def _add_runs(
+    runs: Sequence[SavedRun],
+    options: flags.FlagValues,
+    rows: list[HeadRow],
+    facts: dict[str, dict[str, Any]],
+) -> None:
+    """Adds rows and facts run by run; of the last one, as far as it comes."""
+    for name, run in attention_runs.loaded(runs, options).items():
+        if rows:  # programs of the run before are no use to this one
+            parallel.forget_programs()
+        values: Values = {}
+        facts[name] = {}
+        try:
+            _of_run(run, options, values, facts[name])
+        finally:
+            rows += [
+                HeadRow(name, kind, layer + 1, head + 1, own)
+                for (kind, layer, head), own in values.items()
+            ]
 
 
 def _of_run(
-    loaded: tuple[Config, Prepared, loading.Trained], options: flags.FlagValues
-) -> tuple[Values, dict[str, Any]]:
-    """Columns by head, and facts of the run."""
-    config, prepared, trained = loaded
+    run: attention_runs.Loaded,
+    options: flags.FlagValues,
+    values: Values,
+    facts: dict[str, Any],
+) -> None:
+    """Adds columns by head, and facts of the run."""
+    config, prepared, trained = run
     places = samples.places(len(prepared.validation), options.sentences)
     pairs = prepared.validation.take(places)
-    values: Values = {}
-    facts = {"updates": trained.steps, "sentences": len(pairs)}
+    facts |= {"updates": trained.steps, "sentences": len(pairs)}
     if options.summary:
-        from transformer_ablation.evaluate.head_summary import summarize
-
         tell(f"summing up the attention in {len(pairs)} sentences")
         summary = summarize(trained.model, trained.params, pairs)
         facts |= {f"{kind} queries": n for kind, n in summary.queries.items()}
@@ -100,5 +93,4 @@ def _of_run(
         every = list(prepared.corpus.splits[config.data.validation_split])
         texts = [every[i] for i in places] if options.bleu else None
         vocabulary = prepared.vocabulary
-        facts |= add_importance(trained, config, vocabulary, pairs, texts, values)
-    return values, facts
+        add_importance(trained, config, vocabulary, pairs, texts, values, facts)

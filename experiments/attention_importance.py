@@ -22,8 +22,12 @@ def add_importance(
     pairs: Any,
     texts: Sequence[tuple[str, str]] | None,
     values: Values,
-) -> dict[str, float]:
-    """Adds what each head is worth to its values; the scores of the whole model."""
+    facts: dict[str, Any],
+) -> None:
+    """Adds what each head is worth to its values, the whole model's scores to facts.
+
+    Each as soon as it is known: an interruption loses none.
+    """
     from transformer_ablation.evaluate import head_importance
     from transformer_ablation.evaluate.bleu import corpus_bleu
 
@@ -31,12 +35,13 @@ def add_importance(
     heads = head_importance.heads(model.config)
     rows = config.decode.sentences_per_batch
     scores = head_importance.perplexities(model, params, pairs, rows, heads)
-    whole, *without = _timed(scores, len(heads), "scoring")
-    for head, score in zip(heads, without, strict=True):
+    timed = _timed(scores, len(heads), "scoring")
+    whole = next(timed)
+    facts["ppl"] = whole.value
+    for head, score in zip(heads, timed, strict=True):
         own = values.setdefault(head, {})
         own["loss_lost"] = (score.nll - whole.nll) / whole.target_tokens
         own["ppl_lost"] = known(score.value - whole.value)
-    facts = {"ppl": whole.value}
     if texts is not None:
         sources, references = zip(*texts, strict=True)
         found = head_importance.translations(
@@ -46,11 +51,11 @@ def add_importance(
             corpus_bleu([vocabulary.decode(b.ids) for b in best], references).value
             for best in found
         )
-        bleu, *others = _timed(bleus, len(heads), "translating")
-        for head, other in zip(heads, others, strict=True):
-            values[head]["bleu_lost"] = bleu - other
+        changed = _timed(bleus, len(heads), "translating")
+        bleu = next(changed)
         facts |= {"bleu": bleu, "beam": config.decode.beam_size}
-    return facts
+        for head, other in zip(heads, changed, strict=True):
+            values[head]["bleu_lost"] = bleu - other
 
 
 def _timed(items: Iterable[Item], count: int, what: str) -> Iterator[Item]:

@@ -68,7 +68,8 @@ def run(command: Command, arguments: list[str]) -> int:
         )
         return 0
     try:
-        return _run(command, values, arguments) or 0
+        with telling.own_warnings(PACKAGES):
+            return _run(command, values, arguments) or 0
     except (flags.Error, UsageError) as error:
         message, code = flag_error(error, command.name), 2
     except BrokenPipeError:
@@ -89,8 +90,7 @@ def _run(command: Command, values: flags.FlagValues, arguments: list[str]):
     path, changes, rest = overrides.split(arguments)
     if not command.takes_config:
         path, changes, rest = None, [], arguments
-    left = values(["command", *rest])[1:]
-    if left:
+    if left := values(["command", *rest])[1:]:
         raise UsageError(f"unexpected argument {left[0]!r}; options are --name=value")
     if not command.takes_config:
         return command.body(values)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from absl import flags
 
 from transformer_ablation.config import Config, ConfigError, replace
+from transformer_ablation.runs.loading import check_average
 
 # Name of the flag: field of the run's config, help.
 FIELDS = {
@@ -39,7 +40,10 @@ def changed(config: Config, options: flags.FlagValues) -> Config:
 
     Raises:
       ConfigError: for a value that its field may not have.
+      LoadError: for an average of more checkpoints than the run keeps.
     """
+    if "average" in options and options.average is not None:
+        check_average(config, options.average, "--average")
     given = {
         path: options[name].value
         for name, (path, _) in FIELDS.items()

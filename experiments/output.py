@@ -1,7 +1,8 @@
 """Where a command's result goes: printed, or written to the file of --out."""
 
-import os
+import errno
 import sys
+import tempfile
 from pathlib import Path
 
 from experiments.command import UsageError
@@ -44,10 +45,21 @@ def output_file(given: str | Path | None, format: str) -> Path | None:
             f"--out={given}: is a file of a sweep, and would be lost; name another"
         )
     above = next(p for p in path.absolute().parents if p.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+    if not _writable(above):
         what = "cannot be written to" if above.is_dir() else "is no folder"
         raise UsageError(f"--out={given}: {above} {what}; name another place")
     return path
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made there: rights do not say it of /proc, or of root."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        return False
 
 
 def put(text: str, place: Path | None, format: str) -> None:

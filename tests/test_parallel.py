@@ -1,5 +1,7 @@
 """What is sharded, what is replicated, and what the host gets back."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -138,6 +140,16 @@ def test_users_compilation_cache_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
     parallel.use_compilation_cache(tmp_path / "ours")
     assert ("jax_compilation_cache_dir", str(tmp_path / "ours")) in calls
+
+
+def test_cache_without_a_place_is_told_before_anything_compiles(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setattr(jax.config, "update", lambda *given: None)
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "compiled"
+    said = f"{folder}: not a directory; programs compiled now are compiled again"
+    with pytest.warns(parallel.CacheWarning, match=re.escape(said)):
+        parallel.use_compilation_cache(folder)
 
 
 def test_compile_clock_counts_what_is_inside_an_event_once():

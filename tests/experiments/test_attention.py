@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from experiments import attention, command
 from tests.experiments import tiny_sweeps as tiny
+from transformer_ablation.evaluate import head_importance
 from transformer_ablation.evaluate.attention import Attention, Recorder
 from transformer_ablation.report.record import read_record, update_record
 
@@ -126,6 +128,29 @@ def test_importance_is_what_is_lost_of_the_runs_own_scores(run, base):
         lost = facts["ppl"] * (2.718281828459045 ** row["loss_lost"] - 1)
         assert row["ppl_lost"] == pytest.approx(lost, rel=1e-6, abs=1e-9)
         assert row["bleu_lost"] <= facts["bleu"]
+
+
+def test_interrupted_table_has_what_was_known(run, monkeypatch, tmp_path):
+    """Ctrl-C while the second head's translations are made: the losses and the BLEU of
+    the first are kept, and the exit code says that something is missing."""
+    complete = head_importance.translations
+
+    def interrupted(*arguments):
+        yield from itertools.islice(complete(*arguments), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(head_importance, "translations", interrupted)
+    place = tmp_path / "heads.json"
+    flags = ("--importance", "--bleu", "--format=json", f"--out={place}")
+    code, _, error = run(*flags)
+    assert code == 1
+    assert error.endswith("interrupted; the table has what was known by then\n")
+    made = json.loads(place.read_text())
+    (facts,) = made["runs"].values()
+    assert facts["interrupted"] == "what is missing was not computed"
+    known = [row["bleu_lost"] is not None for row in made["rows"]]
+    assert known == [True] + 5 * [False]
+    assert all(row["loss_lost"] is not None for row in made["rows"])
 
 
 def test_runs_stand_beside_each_other(run, folder):

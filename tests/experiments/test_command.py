@@ -3,11 +3,13 @@
 import errno
 import importlib
 import textwrap
+import warnings
 
 import pytest
 from absl import flags
 
 from experiments import __main__, command, plan, sweep, tables
+from transformer_ablation import parallel
 from transformer_ablation.config import ConfigError
 
 GRAMMAR = "--config=configs/table3.py:grammar"
@@ -333,3 +335,17 @@ def test_value_of_another_kind_is_told_in_words(capsys, flag, said):
     assert command.run(tables.COMMAND, [flag]) == 2
     error = capsys.readouterr().err
     assert said in error.splitlines()[0] and "literal" not in error
+
+
+def test_own_warnings_are_messages_and_others_stay_what_they_are(capsys):
+    """One line without file and line number; a library's is not passed off as ours."""
+
+    def body(options):
+        warnings.warn(parallel.CacheWarning("folder: read-only"), stacklevel=1)
+        warnings.warn("of a library", stacklevel=1)
+
+    made = command.Command("x", "x", (), lambda values: None, body)
+    with pytest.warns(UserWarning, match="of a library") as others:
+        assert command.run(made, []) == 0
+    assert capsys.readouterr().err == "folder: read-only\n"
+    assert len(others) == 1

@@ -72,7 +72,8 @@ def test_translations_are_kept_beside_the_runs_own(run, workdir):
     [
         ("--split=train", "--split=train: the run scores validation and test_2016"),
         ("--split=test", "another, train with --config.data.test_split=NAME in anoth"),
-        ("--average=9", "--average: 9 are averaged, but"),
+        ("--average=9", "--average=9: the run has 2 checkpoints at most (train.keep_"),
+        ("--average=0", "--average: 0 is not allowed"),
         ("--length_penalty=google", "--length_penalty: 'google' is not allowed"),
         ("--run=", "--run is missing"),
     ],

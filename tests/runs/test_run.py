@@ -223,7 +223,8 @@ def test_every_fault_of_a_folder_is_a_run_error(base, moved, tmp_path):
             load_run(path)
     for options, message in (
         ({"step": 120}, r"no checkpoint of update 120; there are \[100, 150\]"),
-        ({"average": 3}, "decode.average_checkpoints: 3 are averaged"),
+        ({"average": 3}, "average=3: the run has 2 checkpoints at most"),
+        ({"average": 1.5}, "average=1.5: it must be a whole number"),
     ):
         with pytest.raises(RunError, match=message):
             load_run(base, **options)

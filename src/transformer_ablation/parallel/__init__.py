@@ -8,7 +8,9 @@ processes each gives and gets the shards of its own devices.
 import contextlib
 import gc
 import os
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -87,6 +89,10 @@ def device_memory() -> dict[str, int]:
     }
 
 
+class CacheWarning(UserWarning):
+    """Compiled programs cannot be kept."""
+
+
 def set_up(cache: Path) -> None:
     """What a process does first: devices, and a folder for compiled programs."""
     use_all_cores()
@@ -125,9 +131,23 @@ def use_compilation_cache(folder: Path) -> None:
     """Keeps compiled programs in ``folder`` for later processes.
 
     A folder that the user has set by JAX_COMPILATION_CACHE_DIR is left alone.
+
+    Warns:
+      CacheWarning: where nothing can be written; what is there is still used.
     """
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        text = f"{folder}: {why}; programs compiled now are compiled again next time"
+        warnings.warn(CacheWarning(text), stacklevel=3)
+        # JAX says it again of each program.
+        message = "Error (reading|writing) persistent compilation cache"
+        warnings.filterwarnings("ignore", message=message)
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -78,6 +78,26 @@ def check_attention(directory: Path, config: Config) -> None:
         )
 
 
+def check_average(config: Config, count: int, name: str) -> None:
+    """Refuses the mean of more checkpoints than the run keeps.
+
+    Raises:
+      LoadError: naming the option and the field that says how many there are.
+    """
+    train = config.train
+    every, kept = train.checkpoint_every_steps, train.keep_checkpoints
+    most, why = kept, f"train.keep_checkpoints = {kept}"
+    made = 1 if every is None else -(-train.steps // every)
+    if train.checkpoint_every_minutes is None and made < kept:
+        when = "at the end only" if every is None else f"every {every} updates"
+        most, why = made, f"it saves {when}, of {train.steps}"
+    if count > most:
+        raise LoadError(
+            f"{name}={count}: the run has {most} checkpoint{'s' * (most > 1)} at most "
+            f"({why}); no more can be averaged"
+        )
+
+
 def version_note(run: SavedRun) -> str | None:
     """What to know of a run of another results version, or None.
 

@@ -18,6 +18,7 @@ from transformer_ablation.runs.loading import (
     SavedRun,
     Trained,
     check_attention,
+    check_average,
     load,
     read_run,
     version_note,
@@ -57,6 +58,8 @@ def load_run(
     if step is not None:
         step = searching.whole("", "step", step)
     if average is not None:
+        average = searching.whole("", "average", average)
+        check_average(saved.config, average, "average")
         changed = replace(saved.config, {"decode.average_checkpoints": average})
         saved = saved._replace(config=changed)
     if note := version_note(saved):
