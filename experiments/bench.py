@@ -8,8 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import bench_peers, bench_text, command, shared_flags, sweep_record
-from transformer_ablation import RESULTS_VERSION
+from experiments import bench_peers, bench_text, command, shared_flags
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep import rows
 from transformer_ablation.sweep.file import SweepFile
@@ -65,14 +64,13 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, expanded: list[rows.ExpandedRow]
 ) -> dict[str, Any]:
     """All figures and what they depend on, as one JSON object."""
-    from experiments import bench_row, origin, telling
+    from experiments import bench_row, circumstances, telling
     from transformer_ablation import parallel
-    from transformer_ablation.benchmark import machine
 
     parallel.use_all_cores()
     if options.peers:
         bench_peers.check_device()
-    start, before = time.monotonic(), machine.describe()
+    start, before = time.monotonic(), circumstances.now()
     with parallel.without_compilation_cache():
         measured = [
             bench_row.measure(
@@ -86,13 +84,7 @@ def measure(
         ]
     return {
         "sweep_file": sweep_file.path,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "results_version": RESULTS_VERSION,
-        "packages": sweep_record.packages(),
-        "commit": origin.commit(),
-        "machine": before,
-        "device": parallel.device_description(),
-        "environment": machine.environment(),
+        **before,
         "seconds_per_measurement": options.seconds,
         "rows": measured,
         "seconds": time.monotonic() - start,

@@ -44,12 +44,18 @@ def measure(
     asked: complexity_flags.Asked,
 ) -> dict[str, Any]:
     """All points, powers and paths, as one JSON object."""
-    from experiments import complexity_paths, complexity_points, sweep_record, telling
+    from experiments import (
+        circumstances,
+        complexity_paths,
+        complexity_points,
+        telling,
+    )
     from transformer_ablation import parallel
-    from transformer_ablation.benchmark import complexity, machine
+    from transformer_ablation.benchmark import complexity
 
     start = time.monotonic()
     parallel.set_up(shared_flags.cache_folder(options))
+    before = circumstances.now()
     lines = list(complexity_layers.measured(expanded))
     telling.tell(complexity_flags.estimate(asked, len(lines), options.seconds))
     layers = {line.key: line.layer for line in lines}
@@ -63,10 +69,7 @@ def measure(
     telling.tell("paths")
     return {
         "sweep_file": sweep_file.path,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "packages": sweep_record.packages(),
-        "machine": machine.describe(),
-        "device": parallel.device_description(),
+        **before,
         "batch": options.batch,
         "layers": [complexity_points.of_line(line, points) for line in lines],
         "paths": complexity_paths.paths(expanded, asked.path_n),

@@ -1,11 +1,9 @@
 """What ``experiments.complexity`` found, for people and for spreadsheets."""
 
-import csv
-import io
 import json
 from typing import Any
 
-from experiments.text_columns import aligned
+from experiments.text_columns import aligned, comma_separated
 from experiments.text_columns import markdown as as_markdown
 
 NOTES = """\
@@ -96,13 +94,8 @@ def _paths(found: dict[str, Any]) -> list[list[str]]:
 
 def as_csv(found: dict[str, Any]) -> str:
     """A line for each layer at each size; paths are in the other formats."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for line in found["layers"]:
-        for point in _points(line):
-            writer.writerow({**line, **point})
-    return text.getvalue()
+    lines = ({**line, **p} for line in found["layers"] for p in _points(line))
+    return comma_separated(CSV, lines)
 
 
 FORMATS = {

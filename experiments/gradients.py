@@ -64,12 +64,13 @@ def _runs(options: flags.FlagValues, sweep_file: SweepFile) -> list[loading.Save
 
 def measure(options: flags.FlagValues, subjects: Any) -> dict[str, Any]:
     """The curves of all models, as one JSON object."""
-    from experiments import sweep_record, telling
+    from experiments import circumstances, telling
     from transformer_ablation import parallel
     from transformer_ablation.dependence import gradients
 
     start, found = time.monotonic(), []
     parallel.set_up(shared_flags.cache_folder(options))
+    before = circumstances.now()
     sample = gradients.Sample(
         min(options.sentences, 32), options.positions, options.probes
     )
@@ -83,9 +84,7 @@ def measure(options: flags.FlagValues, subjects: Any) -> dict[str, Any]:
             sides = {side: _points(of) for side, of in curves._asdict().items()}
             found.append({"model": subject.name, "state": state, **sides})
     return {
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "packages": sweep_record.packages(),
-        "device": parallel.device_description(),
+        **before,
         "sentences": options.sentences,
         "joined": options.joined,
         "curves": found,

@@ -1,11 +1,9 @@
 """What ``experiments.gradients`` found, for people and for spreadsheets."""
 
-import csv
-import io
 import json
 from typing import Any
 
-from experiments.text_columns import aligned, markdown
+from experiments.text_columns import aligned, comma_separated, markdown
 
 SIDES = {
     "target": "the decoder's input k positions before",
@@ -50,15 +48,13 @@ def _cell(point: dict[str, Any] | None) -> str:
 
 def as_csv(found: dict[str, Any]) -> str:
     """A line for each model, state, side and distance."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV, lineterminator="\n")
-    writer.writeheader()
-    for line in found["curves"]:
-        for side in SIDES:
-            for point in line[side]:
-                known = {"model": line["model"], "state": line["state"], "side": side}
-                writer.writerow({**known, **point})
-    return text.getvalue()
+    lines = (
+        {**line, "side": side, **point}
+        for line in found["curves"]
+        for side in SIDES
+        for point in line[side]
+    )
+    return comma_separated(CSV, lines)
 
 
 FORMATS = {

@@ -69,13 +69,13 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, names: list[str]
 ) -> dict[str, Any]:
     """All points and powers, as one JSON object."""
-    from experiments import sweep_record, telling
+    from experiments import circumstances, telling
     from transformer_ablation import parallel
-    from transformer_ablation.benchmark import growth, machine
+    from transformer_ablation.benchmark import growth
     from transformer_ablation.runs import building
 
     parallel.set_up(shared_flags.cache_folder(options))
-    start, found = time.monotonic(), []
+    start, before, found = time.monotonic(), circumstances.now(), []
     for name in names:
         axis = growth.AXES[name]
         telling.tell(f"{name}: {len(axis.factors)} sizes")
@@ -91,10 +91,7 @@ def measure(
         found.append({"size": name, "order": axis.order, **powers, "points": rows})
     return {
         "sweep_file": sweep_file.path,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "packages": sweep_record.packages(),
-        "machine": machine.describe(),
-        "device": parallel.device_description(),
+        **before,
         "growth": found,
         "seconds": time.monotonic() - start,
     }

@@ -1,6 +1,9 @@
-"""Lines of cells as text: aligned columns, or a table of Markdown."""
+"""Lines of cells as text: aligned columns, a table of Markdown, or CSV."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def aligned(lines: Sequence[Sequence[str]], left: int = 0) -> str:
@@ -20,3 +23,12 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     """The first line as the head of a table."""
     head, *rest = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|---" * len(lines[0]) + "|", *rest])
+
+
+def comma_separated(names: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:
+    """CSV with a head; what a line has under another name is left out."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

@@ -12,10 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGES = {
     "config": set(),
     "vocabulary": set(),
-    "parallel": set(),
-    # Records and claims both say which process wrote them, and ask whether it lives.
+    # Records and claims both say which process wrote them, and ask whether it lives;
+    # whoever shares out work asks for its cores.
     "process": set(),
-    "data": {"config", "vocabulary"},
+    "parallel": {"process"},
+    "data": {"config", "process", "vocabulary"},
     "model": {"config"},
     # Asks layers, and models on real sentences, what an output depends on: it is
     # no part of training or scoring, and measures no machine.
@@ -47,6 +48,7 @@ PACKAGES = {
         "export",
         "model",
         "parallel",
+        "process",
         "train",
         "vocabulary",
     },

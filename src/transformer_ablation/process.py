@@ -1,4 +1,4 @@
-"""Which process this is, and whether one that left its name is still there."""
+"""Which process this is, on which cores, and whether another is still there."""
 
 import os
 import socket
@@ -9,6 +9,13 @@ from typing import Any
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 NAMESPACE = "/proc/self/ns/pid"
 DEAD_STATES = ("Z", "X")
+
+
+def cores() -> set[int]:
+    """Numbers of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: those given to this process
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 def this_process() -> dict[str, Any]:

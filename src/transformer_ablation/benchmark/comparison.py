@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transformer_ablation import parallel
+from transformer_ablation import parallel, process
 from transformer_ablation.benchmark import decoding, marian
 from transformer_ablation.benchmark.peer import Peer
 from transformer_ablation.benchmark.timing import Spread, ratios, repeat, spread, timed
@@ -14,7 +14,6 @@ from transformer_ablation.benchmark.updates import Updater
 from transformer_ablation.config import Config
 from transformer_ablation.data.batches import TrainBatches
 from transformer_ablation.data.ragged import TokenizedSplit
-from transformer_ablation.data.workers import available_cores
 
 TURNS = 5
 # The pairs of so many of our updates are what both sides train on; both translate one
@@ -89,7 +88,7 @@ class Ours:
         return marian.Job(
             self._config,
             self._model.vocabulary_size,
-            available_cores(),
+            len(process.cores()),
             marian.length_sorted(self._pairs, tokens),
             sources,
         )

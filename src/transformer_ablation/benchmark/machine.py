@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transformer_ablation.data.workers import available_cores
+from transformer_ablation import process
 
 # Variables that change how fast the same program runs.
 ENVIRONMENT = (
@@ -21,7 +21,7 @@ def describe() -> dict[str, Any]:
     """Processor, cores of this process, memory in bytes, system, load just now."""
     return {
         "processor": processor(),
-        "cores": available_cores(),
+        "cores": len(process.cores()),
         "memory_bytes": memory_bytes(),
         "system": platform.platform(),
         "load": list(os.getloadavg()),

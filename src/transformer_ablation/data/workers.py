@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
+from transformer_ablation import process
+
 # A process takes some 200 MB; more than so many would wait for the disk.
 MAX_PROCESSES = 16
 # Results that may wait for an earlier one, for each process.
@@ -29,16 +31,9 @@ class WorkerError(ValueError):
     exit_code = 1  # a failure, not a refusal
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux: those given to this process
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def core_count() -> int:
     """Cores that this process may use, at most ``MAX_PROCESSES``."""
-    return min(available_cores(), MAX_PROCESSES)
+    return min(len(process.cores()), MAX_PROCESSES)
 
 
 def in_order(

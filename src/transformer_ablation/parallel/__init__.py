@@ -20,6 +20,7 @@ import numpy as np
 from jax import lax
 from jax.experimental.compilation_cache import compilation_cache
 
+from transformer_ablation import process
 from transformer_ablation.parallel import hosts
 from transformer_ablation.parallel.hosts import processes
 
@@ -110,9 +111,7 @@ def use_all_cores() -> None:
     chosen = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     if chosen or os.environ.get("JAX_NUM_CPU_DEVICES"):
         return
-    cores = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
+    cores = len(process.cores())
     # Refused once JAX has started, with the devices it has then.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", min(cores, MAX_CPU_DEVICES))

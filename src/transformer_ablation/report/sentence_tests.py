@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from transformer_ablation import process
 from transformer_ablation.report.json_file import (
     RecordError,
     locked,
@@ -212,7 +213,7 @@ def run_tests(
 
 def computed(jobs: Sequence[Callable[[], Any]], few: int) -> Iterator[tuple[int, Any]]:
     """(place, result) of each job as it is done; more than ``few`` use every core."""
-    workers = min(_cores(), len(jobs))
+    workers = min(len(process.cores()), len(jobs))
     if len(jobs) <= few or workers < 2:
         yield from ((place, job()) for place, job in enumerate(jobs))
         return
@@ -229,13 +230,6 @@ def computed(jobs: Sequence[Callable[[], Any]], few: int) -> Iterator[tuple[int,
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _cores() -> int:
-    """Cores this process may use, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def compute(

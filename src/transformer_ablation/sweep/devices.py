@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from transformer_ablation import process
 from transformer_ablation.sweep.runs import SweepError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -135,11 +136,7 @@ def gpus(environment: Mapping[str, str]) -> list[str]:
 
 def cores() -> list[int]:
     """Cores of this process; the threads of one physical core stand together."""
-    if hasattr(os, "sched_getaffinity"):
-        found = os.sched_getaffinity(0)
-    else:
-        found = set(range(os.cpu_count() or 1))
-    return sorted(found, key=_place)
+    return sorted(process.cores(), key=_place)
 
 
 def _place(core: int) -> tuple[int, int, int]:
