@@ -45,7 +45,7 @@ def get_config() -> ml_collections.ConfigDict:
     # gradients: with "cheap" half the memory of "none", for hardly any time on a CPU.
     config.model.rematerialize = "cheap"
     # Of the other architectures, docs/models.md. Where one of them is chosen, what it
-    # does not read of the fields above has to be as of_architecture in config.py says.
+    # does not read of the fields above has to be as config.of_architecture says.
     config.model.recurrent_cell = "lstm"
     config.model.recurrent_attention = "none"  # "additive": Bahdanau et al. 2015
     config.model.reverse_source = False  # True: Sutskever et al. 2014; no attention

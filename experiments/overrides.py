@@ -1,7 +1,7 @@
 """``--config=FILE`` and ``--config.section.field=VALUE`` on a command line.
 
 The syntax of ml_collections' config_flags. The types of the values come from the
-schema in ``config.py`` instead of from the value the file happens to hold, so that
+schema in ``config`` instead of from the value the file happens to hold, so that
 ``None`` can be set and overridden, and every fault is named at once.
 """
 

@@ -347,19 +347,19 @@ CONTRADICTIONS = {
         {"model__recurrent_cell": "gru", "model__kernel_width": 5},
         "model.architecture: 'transformer' does not read model.recurrent_cell = 'gru', "
         "model.kernel_width = 5; set --config.model.recurrent_cell=lstm "
-        "--config.model.kernel_width=3 (a row: of_architecture of config.py), or "
+        "--config.model.kernel_width=3 (a row: config.of_architecture), or "
         "choose another",
     ),
     "heads_of_cells": (
         {**RECURRENT, "model__num_heads": 4},
         "model.architecture: 'recurrent' does not read model.num_heads = 4; set "
-        "--config.model.num_heads=1 (a row: of_architecture of config.py), or choose "
+        "--config.model.num_heads=1 (a row: config.of_architecture), or choose "
         "another",
     ),
     "positions_of_cells": (
         {**RECURRENT, "model__positions": "learned"},
         "model.architecture: 'recurrent' does not read model.positions = 'learned'; "
-        "set --config.model.positions=none (a row: of_architecture of config.py), or "
+        "set --config.model.positions=none (a row: config.of_architecture), or "
         "choose another",
     ),
     "reversed_and_both_ways": (
@@ -386,7 +386,7 @@ CONTRADICTIONS = {
         "model.attention_window = 3; set --config.model.norm=post "
         "--config.model.attention_window=None --config.model.positions=learned "
         "--config.model.scale_embeddings=False --config.model.compatibility=dot "
-        "(a row: of_architecture of config.py), or choose another",
+        "(a row: config.of_architecture), or choose another",
     ),
     "additive_convolutions": (
         {**CONVOLUTIONAL, "model__compatibility": "additive"},
