@@ -27,26 +27,23 @@ import jax.numpy as jnp
 
 from transformer_ablation.config import ModelConfig
 from transformer_ablation.model import linear, widths
-from transformer_ablation.model.attention import (
-    additive_scores,
-    attention_weights,
-    padding_mask,
-    weighted_sum,
-)
+from transformer_ablation.model.attention import padding_mask
 from transformer_ablation.model.dropout import Noise, dropped
 from transformer_ablation.model.encoder_decoder import FixedCache, FixedCacheModel
 from transformer_ablation.model.packed import ends, same_sequence, starts
 from transformer_ablation.model.recurrence import (
-    CELLS,
     Begin,
     Fixed,
     Given,
-    Multiply,
     RecurrentLayer,
     State,
-    begun,
     in_loop,
     multiplier,
+)
+from transformer_ablation.model.recurrent_attention import (
+    AdditiveAttention,
+    Attended,
+    attentive,
 )
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -123,60 +120,6 @@ class Encoder(nn.Module):
         return Memory(x_BSD, tuple(states))
 
 
-def attend(query_BLK, keys_BMK, memory_BMD, vector_K, mask_B1LM):
-    """Context [B, L, D] and weights [B, 1, L, M] of additive attention."""
-    k_B1KM = jnp.swapaxes(keys_BMK, 1, 2)[:, None]
-    scores_B1LM = additive_scores(query_BLK[:, :, None], k_B1KM, vector_K[None])
-    weights_B1LM = attention_weights(scores_B1LM, mask_B1LM)
-    return weighted_sum(weights_B1LM, memory_BMD[:, None])[:, :, 0], weights_B1LM
-
-
-class Attended(NamedTuple):
-    """The memory as every step of the decoder attends to it."""
-
-    keys_BMK: Any
-    memory_BMD: Any
-    vector_K: Any
-
-
-class AdditiveAttention(nn.Module):
-    """Parameters of the attention, as wide within as the model."""
-
-    config: ModelConfig
-
-    def setup(self):
-        glorot, size = nn.initializers.xavier_uniform(), self.config.d_model
-        self.query_kernel = self.param("query_kernel", glorot, (size, size))
-        self.key_kernel = self.param("key_kernel", glorot, (size, size))
-        normal = nn.initializers.normal(size**-0.5)
-        self.vector = self.param("vector", normal, (size,))
-
-    def of_memory(self, memory_BMD) -> Attended:
-        """What does not depend on the query."""
-        keys_BMK = linear.product(memory_BMD, self.key_kernel)
-        return Attended(keys_BMK, memory_BMD, self.vector.astype(memory_BMD.dtype))
-
-    def record(self, weights_N1LM):
-        """Sows weights [N, B, 1, L, M] for whoever asks for them."""
-        self.sow("attention", "weights", weights_N1LM)
-
-
-def _attentive(kind: str, multiply: Multiply, state: State, given: Given):
-    """A step of the first decoder layer; keeps output, context and weights.
-
-    What attention computes within is computed again for the backward pass: of all
-    steps together it would be the largest array by far.
-    """
-    state = begun(state, given)
-    mask = given.fixed.mask if given.mask is None else given.mask
-    query = multiply("query", state[0])
-    again = jax.checkpoint(attend, prevent_cse=False)
-    context, weights = again(query, *given.shared, mask)
-    state = CELLS[kind].advance(multiply, state, context)
-    # The loop takes the axis of one candidate off: behind the batch, here too.
-    return state, (state, context, jnp.swapaxes(weights, 1, 2))
-
-
 class Decoder(nn.Module):
     """Layers of cells; with attention in the first, whose context all of them read."""
 
@@ -234,7 +177,7 @@ class Decoder(nn.Module):
         if mask_B1TS.shape[2] > 1:
             mask_TB11S = jnp.moveaxis(mask_B1TS, 2, 0)[:, :, None]
             given = Given(shared=shared, fixed=Fixed(mask=mask_TB11S))
-        step = functools.partial(_attentive, self.config.recurrent_cell)
+        step = functools.partial(attentive, self.config.recurrent_cell)
         products = self._products(in_loop(x_BTD))
         kept = self.layers[0].loop(step, products, begin, given)
         state, context_BTD, weights_BT1S = kept
@@ -258,7 +201,7 @@ class Decoder(nn.Module):
                 multiply = multiplier(self._products(x_BCD))
                 given = Given(shared=attended, mask=mask_B11S)
                 kind = self.config.recurrent_cell
-                state, (_, context_BCD, _) = _attentive(kind, multiply, state, given)
+                state, (_, context_BCD, _) = attentive(kind, multiply, state, given)
             else:
                 state = self.layers[number].step(_beside(x_BCD, context_BCD), state)
             found.append(state)
