@@ -66,6 +66,18 @@ def test_budgets():
         assert item.row.name == "base" or item.row.budget_reason
 
 
+def test_rates_are_multiples_of_the_scales_own():
+    """Where they were compared, each row's own; elsewhere all have the paper's."""
+    own = table3.get_config("grammar").optimizer.learning_rate_scale
+    found = {
+        name: item.config.optimizer.learning_rate_scale / own
+        for name, item in expanded("grammar").items()
+    }
+    assert found == pytest.approx({**table2.RATES["grammar"], "big": 1.0})
+    rates = {i.config.optimizer.learning_rate_scale for i in expanded("wmt14").values()}
+    assert rates == {1.0}
+
+
 def test_rows_are_the_architectures_they_say():
     found = {n: i.config.model for n, i in expanded("grammar").items()}
     kinds = {n: m.architecture for n, m in found.items()}
