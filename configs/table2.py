@@ -46,7 +46,7 @@ RATES: dict[str, dict[str, float]] = {
         "base": 2.0,
         "recurrent": 2.0,
         "recurrent_attention": 4.0,
-        "recurrent_gru": 4.0,
+        "recurrent_gru": 2.0,
         "convolutional": 2.0,
         "convolutional_dilated": 2.0,
     }
