@@ -79,7 +79,8 @@ def _train(run, parts, state, stop, checkpoints, progress, meter, writer):
         note(lacking)
     missed = start > 0 and (start, run_hooks.VALIDATED) not in seen
     update = profiling.traced(parts.update(), start, run.directory, note)
-    return run_parts.train_on(parts, state, update, hooks, hooks[1], missed, stop)
+    given = parts, state, update, hooks, hooks[1], missed, stop
+    return run_parts.train_on(*given, meter.compiling)
 
 
 def _note(progress: Callable[[dict[str, Any]], None]) -> Callable[[str], None]:

@@ -46,9 +46,8 @@ class Log:
         """Counts the update and, every so often, writes."""
         batch, metrics, before = report.batch, report.metrics, self._meter.train_seconds
         real = int(batch.source_tokens), int(batch.target_tokens)
-        compiled = self._meter.compile_seconds
-        self._meter.add_update(report.seconds, *real)
-        if self._meter.compile_seconds == compiled:
+        self._meter.add_update(report.seconds, report.compiled, *real)
+        if not report.compiled:
             self._tokens += real[1]
             self._seconds += self._meter.train_seconds - before
         self._waited.append(report.waited)

@@ -40,14 +40,16 @@ class Meter:
         """Seconds in updates so far, compiling not counted."""
         return self._seconds["train"]
 
-    @property
-    def compile_seconds(self) -> float:
-        """Seconds of compiling so far."""
-        return self._seconds["compile"]
+    def compiling(self) -> float:
+        """Seconds of compiling of this process so far."""
+        return self._clock.seconds
 
-    def add_update(self, seconds: float, source_tokens: int, target_tokens: int):
+    def add_update(
+        self, seconds: float, compiled: float, source_tokens: int, target_tokens: int
+    ) -> None:
         """One update; what was compiled meanwhile is taken off its time."""
-        training = max(0.0, seconds - self._take_compiled())
+        self._take_compiled()
+        training = max(0.0, seconds - compiled)
         self._seconds["train"] += training
         self._device_seconds += training * self._devices
         self._tokens["source"] += source_tokens

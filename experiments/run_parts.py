@@ -78,6 +78,7 @@ def train_on(
     validation: Every,
     missed: bool,
     stop: threading.Event,
+    compiling: Callable[[], float] = lambda: 0.0,
 ) -> step.TrainState:
     """The updates that are left, and before them a validation that was given up.
 
@@ -96,4 +97,5 @@ def train_on(
         rates_at=lambda number: step.rates_at(config, number),
         hooks=hooks,
         stop=stop,
+        compiling=compiling,
     )

@@ -1,6 +1,5 @@
 """What is logged of an update: its own tokens and padding, counted by hand."""
 
-import functools
 import math
 import threading
 import types
@@ -31,15 +30,13 @@ def test_tokens_and_padding_of_an_update_are_logged():
     target[1, 0, 0, :3] = 9
     batch = Batch(source, target, 7, 11)
     assert (source != PAD).sum() == 7 and (target != PAD).sum() == 11
-    meter = types.SimpleNamespace(
-        train_seconds=0.0, compile_seconds=0.0, add_update=lambda *_: None
-    )
+    meter = types.SimpleNamespace(train_seconds=0.0, add_update=lambda *_: None)
     written, rates = Written(), types.SimpleNamespace(learning_rate=0.1)
     norms = {"encoder": np.array([3.0, 0.6, 0.3]), "decoder": np.array([4.0, 0.8, 1])}
     metrics = Metrics(loss=2.0, nll=1.0, tokens=11.0, gradient_norm=1.0, norms=norms)
     log = Log(2, 10, written, lambda values: None, meter)
-    log.after(Report(3, metrics, rates, batch, 0.1, waited=0.25), None)
-    log.after(Report(4, metrics, rates, batch, 0.1, waited=0.5), None)
+    log.after(Report(3, metrics, rates, batch, 0.1, 0.0, waited=0.25), None)
+    log.after(Report(4, metrics, rates, batch, 0.1, 0.0, waited=0.5), None)
     ((step, values),) = written
     assert step == 4
     assert values["train/input_wait_seconds"] == 0.375  # the mean of both updates
@@ -57,11 +54,12 @@ def test_tokens_and_padding_of_an_update_are_logged():
 def test_update_that_was_compiled_tells_no_speed():
     """What is left of its time, once compiling is taken off, is hardly its own."""
     batch = Batch(np.full((1, 1, 2, 3), 9), np.full((1, 1, 2, 4), 9), 6, 8)
-    meter = types.SimpleNamespace(train_seconds=0.0, compile_seconds=0.0)
+    meter = types.SimpleNamespace(train_seconds=0.0)
 
-    def add_update(compiling, seconds, *tokens):
-        meter.compile_seconds += compiling
-        meter.train_seconds += seconds - compiling
+    def add_update(seconds, compiled, *tokens):
+        meter.train_seconds += seconds - compiled
+
+    meter.add_update = add_update
 
     rates = types.SimpleNamespace(learning_rate=0.1)
     norms = {"encoder": np.array([3.0, 0.6, 0.3])}
@@ -69,10 +67,9 @@ def test_update_that_was_compiled_tells_no_speed():
     written = Written()
     log = Log(2, 10, written, lambda values: None, meter)
     for step, (compiling, seconds) in enumerate([(9.0, 9.001), (0, 4), (0, 2)], 1):
-        meter.add_update = functools.partial(add_update, compiling)
-        log.after(Report(step, metrics, rates, batch, seconds, waited=0.0), None)
-    meter.add_update = functools.partial(add_update, 0)
-    log.after(Report(4, metrics, rates, batch, 2.0, waited=0.0), None)
+        report = Report(step, metrics, rates, batch, seconds, compiling, waited=0.0)
+        log.after(report, None)
+    log.after(Report(4, metrics, rates, batch, 2.0, 0.0, waited=0.0), None)
     rates = {step: v.get("train/tokens_per_second") for step, v in written}
     assert rates == {1: None, 2: 8 / 4, 4: (8 + 8) / (2 + 2)}
 

@@ -110,6 +110,76 @@ def test_report_holds_the_updates_own_metrics_rates_and_batch():
         assert report.seconds >= 0 and report.waited >= 0
 
 
+class Clock:
+    """Stands in for the time module of the loop; it stands until it is moved."""
+
+    def __init__(self):
+        self.now, self.compiled = 1000.0, 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(loop, "time", clock)
+    return clock
+
+
+class Times(Hook):
+    """Seconds of each update; hooks that are given the state take 100 more."""
+
+    def __init__(self, clock, wants):
+        super().__init__([], "times", wants)
+        self.clock, self.seconds, self.compiled = clock, [], []
+
+    def after(self, report, state):
+        self.seconds.append(report.seconds)
+        self.compiled.append(report.compiled)
+        if state is not None:
+            self.clock.now += 100
+
+
+def timed(clock, update):
+    times = Times(clock, wants=(2, 4))
+    train(
+        start(),
+        update,
+        [Batch(number) for number in range(6)],
+        key=KEY,
+        rates_at=rates_at,
+        hooks=[times],
+        compiling=lambda: clock.compiled,
+    )
+    return times
+
+
+def test_update_that_is_done_when_dispatched_has_its_own_time(clock):
+    """As on one CPU device: 2 s each, two of them after compiling for 7 s."""
+
+    def work(step):
+        compiling = 7 if step in (1, 5) else 0
+        clock.compiled += compiling
+        clock.now += 2 + compiling
+
+    times = timed(clock, Counter(on_call=work))
+    assert times.seconds == [9, 2, 2, 2, 9, 2]
+    assert times.compiled == [7, 0, 0, 0, 7, 0]
+
+
+def test_update_that_is_done_later_is_timed_when_it_is_read(clock, monkeypatch):
+    """As on a GPU: dispatching takes no time, reading an update's metrics 3 s."""
+
+    def read(metrics):
+        clock.now += 3
+        return metrics
+
+    monkeypatch.setattr(loop, "_is_done", lambda metrics: False)
+    monkeypatch.setattr(loop.jax, "device_get", read)
+    assert timed(clock, Counter()).seconds == [3] * 6
+
+
 def test_metrics_are_read_after_the_next_update_is_dispatched():
     log = []
     run(Counter(log=log), [Hook(log, "hook", wants=(3,))], last=4)
@@ -167,23 +237,6 @@ def test_loss_of_the_last_update_is_looked_at_too():
     with pytest.raises(Diverged) as caught:
         run(Counter({4: math.nan}), [Hook(log, "a")], last=4)
     assert caught.value.step == 4 and [step for _, step, _ in log] == [1, 2, 3]
-
-
-class Clock:
-    """Stands in for the time module of the loop; an update takes 20 seconds."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(loop, "time", clock)
-    return clock
 
 
 def saved(clock, steps, last, minutes=None, first=0, stop_at=None):

@@ -22,8 +22,10 @@ class Diverged(RuntimeError):
 class Report(NamedTuple):
     """What is known of one finished update.
 
-    ``waited`` are the seconds for which its batch was waited for. The norms in
-    ``metrics`` are still on the device.
+    ``seconds`` are those since the update before it was done, or since the hooks that
+    had the state of that; ``compiled`` how many of them went by with compiling, and
+    ``waited`` how many with waiting for its batch. The norms in ``metrics`` are still
+    on the device.
     """
 
     step: int
@@ -31,7 +33,26 @@ class Report(NamedTuple):
     rates: Rates
     batch: Any
     seconds: float
+    compiled: float
     waited: float
+
+
+class _Mark(NamedTuple):
+    """A time, and the seconds of compiling until then."""
+
+    time: float
+    compiled: float
+
+
+class _Pending(NamedTuple):
+    """An update that is dispatched; ``done`` is when it was, if that is known."""
+
+    step: int
+    metrics: Metrics
+    rates: Rates
+    batch: Any
+    waited: float
+    done: _Mark | None
 
 
 class Hook(Protocol):
@@ -86,8 +107,11 @@ def train(
     rates_at: Callable[[int], Rates],
     hooks: Sequence[Hook],
     stop: threading.Event | None = None,
+    compiling: Callable[[], float] = lambda: 0.0,
 ) -> TrainState:
     """Runs one update a batch; the first is ``state.step + 1``.
+
+    ``compiling`` gives the seconds of compiling so far.
 
     The metrics of an update are read after the next one is dispatched, unless
     a hook wants its state. When ``stop`` is set the loop ends before another update,
@@ -97,24 +121,37 @@ def train(
       Diverged: at the first loss or gradient that is not finite, before any hook
         sees it.
     """
+
+    def now() -> _Mark:
+        return _Mark(time.monotonic(), compiling())
+
     step = int(state.step)
     pending = None
-    clock = time.monotonic()
+    mark = now()
     for batch, waited in _waiting(batches):
         if stop is not None and stop.is_set():
             break
         step += 1
         rates = rates_at(step)
         state, metrics = update(state, batch, key, rates)
+        done = now() if _is_done(metrics) else None
         if pending is not None:
-            clock = _finish(*pending, None, hooks, clock)
-        pending = (step, metrics, rates, batch, waited)
+            mark = _finish(pending, None, hooks, mark, now)
+        pending = _Pending(step, metrics, rates, batch, waited, done)
         if any(hook.needs_state(step) for hook in hooks):
-            clock = _finish(*pending, state, hooks, clock)
-            pending = None
+            _finish(pending, state, hooks, mark, now)
+            pending, mark = None, now()
     if pending is not None:
-        _finish(*pending, state, hooks, clock)
+        _finish(pending, state, hooks, mark, now)
     return state
+
+
+def _is_done(metrics: Metrics) -> bool:
+    """Whether an update is over as soon as it is dispatched, as on one CPU device.
+
+    Then the time at which its metrics are read, after the next, is not its own.
+    """
+    return not isinstance(metrics.loss, jax.Array) or metrics.loss.is_ready()
 
 
 def _waiting(batches: Iterable[Any]) -> Iterator[tuple[Any, float]]:
@@ -125,19 +162,33 @@ def _waiting(batches: Iterable[Any]) -> Iterator[tuple[Any, float]]:
         start = time.monotonic()
 
 
-def _finish(step, metrics, rates, batch, waited, state, hooks, clock) -> float:
-    """Reads the metrics of an update and calls the hooks; returns the time."""
-    numbers = jax.device_get(metrics._replace(norms=None))
-    metrics = jax.tree.map(float, numbers)._replace(norms=metrics.norms)
+def _finish(
+    update: _Pending,
+    state: TrainState | None,
+    hooks: Sequence[Hook],
+    before: _Mark,
+    now: Callable[[], _Mark],
+) -> _Mark:
+    """Reads the metrics of an update and calls the hooks; when the update was done."""
+    numbers = jax.device_get(update.metrics._replace(norms=None))
+    metrics = jax.tree.map(float, numbers)._replace(norms=update.metrics.norms)
     # A finite loss can have a gradient that spoils the parameters it made.
     for what, value in (
         ("loss", metrics.loss),
         ("gradient norm", metrics.gradient_norm),
     ):
         if not math.isfinite(value):
-            raise Diverged(step, what, value)
-    seconds = time.monotonic() - clock
-    report = Report(step, metrics, rates, batch, seconds, waited)
+            raise Diverged(update.step, what, value)
+    done = update.done or now()
+    report = Report(
+        update.step,
+        metrics,
+        update.rates,
+        update.batch,
+        max(0.0, done.time - before.time),
+        max(0.0, done.compiled - before.compiled),
+        update.waited,
+    )
     for hook in hooks:
         hook.after(report, state)
-    return time.monotonic()
+    return done
