@@ -27,7 +27,7 @@ from transformer_ablation.config import (
     unknown_name,
 )
 from transformer_ablation.model.accounting import step_flops
-from transformer_ablation.sweep.rows import PaperResult, Row
+from transformer_ablation.sweep.rows import BASE, PaperResult, Row
 
 TITLE = 'Table 2 of "Attention Is All You Need": architectures'
 
@@ -52,13 +52,21 @@ RATES: dict[str, dict[str, float]] = {
     }
 }
 RATE = "optimizer.learning_rate_scale"
-# Test BLEU and FLOPs of training that the paper prints, English to German and French.
-PRINTED = {
-    "base": ((27.3, 3.3e18), (38.1, 3.3e18)),
-    "big": ((28.4, 2.3e19), (41.8, 2.3e19)),
-    "recurrent_attention": ((24.6, 2.3e19), (39.92, 1.4e20)),  # GNMT + RL
-    "convolutional": ((25.16, 9.6e18), (40.46, 1.5e20)),  # ConvS2S
-    "convolutional_dilated": ((23.75, None), (None, None)),  # ByteNet
+# Test BLEU and FLOPs of training that the paper prints, by languages.
+PRINTED: dict[tuple[str, str], dict[str, tuple[float | None, float | None]]] = {
+    ("en", "de"): {
+        "base": (27.3, 3.3e18),
+        "big": (28.4, 2.3e19),
+        "recurrent_attention": (24.6, 2.3e19),  # GNMT + RL
+        "convolutional": (25.16, 9.6e18),  # ConvS2S
+        "convolutional_dilated": (23.75, None),  # ByteNet
+    },
+    ("en", "fr"): {
+        "base": (38.1, 3.3e18),
+        "big": (41.8, 2.3e19),
+        "recurrent_attention": (39.92, 1.4e20),
+        "convolutional": (40.46, 1.5e20),
+    },
 }
 
 Changes = Callable[[Config], dict[str, Any]]
@@ -99,9 +107,9 @@ def get_config(argument: str = "grammar") -> ml_collections.ConfigDict:
     """The base model at a scale, which saves and averages as the paper did."""
     scale, _ = _parts(argument)
     config = table3.at_scale(SCALES[scale])
-    for path, value in _averaged(config.train.steps, AVERAGED).items():
-        section, name = path.split(".")
-        config[section][name] = value
+    config.train.checkpoint_every_steps = max(1, config.train.steps // INTERVALS)
+    config.train.keep_checkpoints = AVERAGED
+    config.decode.average_checkpoints = AVERAGED
     config.optimizer.learning_rate_scale *= RATES.get(scale, {}).get("base", 1.0)
     return config
 
@@ -109,38 +117,51 @@ def get_config(argument: str = "grammar") -> ml_collections.ConfigDict:
 def get_rows(argument: str = "grammar") -> list[Row]:
     """The Transformers, then recurrent and convolutional models."""
     scale, by_flops = _parts(argument)
-    french = scale.endswith("_fr")
     rates = RATES.get(scale, {})
+    base_rate = rates.get("base", 1.0)
 
-    def row(name: str, label: str, changes: Changes, averaged: int = AVERAGED) -> Row:
-        printed = PRINTED.get(name)
-        paper = None
-        if printed is not None:
-            bleu, flops = printed[french]
-            paper = PaperResult(bleu_test=bleu, training_flops=flops)
-        reason = "as the paper's big model" if name == "big" else None
-        if by_flops and name != "base":
-            reason = "as many FLOPs as base"
-
+    def row(name: str, label: str, changes: Changes, averaged: int = 1) -> Row:
         def complete(base: Config) -> dict[str, Any]:
             changed = changes(base)
-            if not changed:
-                return changed
-            if (rate := rates.get(name, 1.0)) != (own := rates.get("base", 1.0)):
-                changed[RATE] = base.optimizer.learning_rate_scale * rate / own
             if by_flops:
                 changed["train.steps"] = _affordable(base, changed)
-            steps = changed.get("train.steps", base.train.steps)
-            return {**changed, **_averaged(steps, averaged)}
+            rate = rates.get(name, 1.0) / base_rate
+            return {
+                **changed,
+                **_schedule(base, changed, rate, by_flops),
+                **_averaged(base, changed, averaged),
+            }
 
-        group = name.partition("_")[0] if name not in ("base", "big") else "transformer"
-        return Row(name, group, label, complete, paper, reason)
+        reason = "as the paper's big model" if name == "big" else None
+        if by_flops:
+            reason = "as many FLOPs as base"
+        group = "transformer" if name == "big" else name.partition("_")[0]
+        return Row(name, group, label, complete, _printed(name), reason)
 
     return [
-        row("base", "Transformer (base)", lambda base: {}),
-        row("big", "Transformer (big)", table3.big, AVERAGED_OF_BIG),
+        Row(
+            "base",
+            "transformer",
+            "Transformer (base)",
+            BASE.changes,
+            _printed("base"),
+        ),
+        row("big", "Transformer (big)", table3.big, AVERAGED_OF_BIG // AVERAGED),
         *(row(name, *kind) for name, kind in ARCHITECTURES.items()),
     ]
+
+
+def _printed(name: str) -> Callable[[Config], PaperResult | None]:
+    """What the paper prints for a row, by the languages of base."""
+
+    def printed(base: Config) -> PaperResult | None:
+        pair = base.data.source_language, base.data.target_language
+        if pair not in PRINTED or name not in PRINTED[pair]:
+            return None
+        bleu, flops = PRINTED[pair][name]
+        return PaperResult(bleu_test=bleu, training_flops=flops)
+
+    return printed
 
 
 def _parts(argument: str) -> tuple[str, bool]:
@@ -162,10 +183,32 @@ def _affordable(base: Config, changed: dict[str, Any]) -> int:
     return max(1, round(base.train.steps * step_flops(base) / step_flops(config)))
 
 
-def _averaged(steps: int, count: int) -> dict[str, Any]:
-    """The last ``count`` checkpoints, ``INTERVALS`` of them in a whole training."""
-    return {
-        "train.checkpoint_every_steps": max(1, steps // INTERVALS),
-        "train.keep_checkpoints": count,
-        "decode.average_checkpoints": count,
-    }
+def _schedule(
+    base: Config, changed: dict[str, Any], rate: float, stretched: bool
+) -> dict[str, Any]:
+    """A multiple of base's rate; with ``stretched`` the warm-up is the same share.
+
+    Section 5.3's rate at its peak depends on the warm-up; the scale keeps that equal.
+    """
+    optimizer, found = base.optimizer, {}
+    if stretched:
+        share = changed["train.steps"] / base.train.steps
+        warmup = max(1, round(optimizer.warmup_steps * share))
+        found["optimizer.warmup_steps"] = warmup
+        rate *= (warmup / optimizer.warmup_steps) ** 0.5
+    if rate != 1:
+        found[RATE] = optimizer.learning_rate_scale * rate
+    return found
+
+
+def _averaged(base: Config, changed: dict[str, Any], factor: int) -> dict[str, Any]:
+    """Checkpoints as close in a training as base's, ``factor`` times as many."""
+    train, found = base.train, {}
+    if (every := train.checkpoint_every_steps) is not None:
+        share = changed.get("train.steps", train.steps) / train.steps
+        found["train.checkpoint_every_steps"] = max(1, round(every * share))
+    if factor > 1:
+        found["train.keep_checkpoints"] = factor * train.keep_checkpoints
+        average = factor * base.decode.average_checkpoints
+        found["decode.average_checkpoints"] = average
+    return found

@@ -72,7 +72,7 @@ def _seeds(previous: Mapping[str, Any] | None, row: Mapping[str, Any] | None) ->
 
 
 def _row(item: ExpandedRow) -> dict[str, Any]:
-    paper = item.row.paper
+    paper = item.paper
     return {
         "name": item.row.name,
         "group": item.row.group,

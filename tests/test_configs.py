@@ -74,7 +74,7 @@ def test_row_at_wmt14_is_the_papers(name):
     assert item.config.train.steps == PAPER[name][8] * 1000
     learned = name == "E_learned_pos"
     assert model.positions == ("learned" if learned else "sinusoidal")
-    paper = item.row.paper
+    paper = item.paper
     printed = (paper.ppl, paper.bleu, paper.parameters_millions)
     assert printed == PAPER[name][9:]
 

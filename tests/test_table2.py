@@ -35,12 +35,28 @@ def test_every_row_loads_at_every_scale(scale, budget):
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_papers_numbers_are_those_of_the_language(place):
-    rows = table2.get_rows(("wmt14", "wmt14_fr")[place])
-    found = {
-        r.name: (r.paper.bleu_test, r.paper.training_flops) for r in rows if r.paper
+    found = expanded(("wmt14", "wmt14_fr")[place])
+    printed = {
+        n: (i.paper.bleu_test, i.paper.training_flops)
+        for n, i in found.items()
+        if i.paper
     }
-    assert found == {n: x[2 * place : 2 * place + 2] for n, x in PRINTED.items()}
-    assert all(r.paper is None or r.paper.bleu is None for r in rows)
+    wanted = {n: x[2 * place : 2 * place + 2] for n, x in PRINTED.items()}
+    assert printed == {n: x for n, x in wanted.items() if x != (None, None)}
+    assert all(i.paper is None or i.paper.bleu is None for i in found.values())
+
+
+@pytest.mark.parametrize(
+    ("languages", "bleu"),
+    [(("en", "de"), 27.3), (("en", "fr"), 38.1), (("de", "en"), None)],
+)
+def test_papers_numbers_are_those_of_the_languages_trained(languages, bleu):
+    """Whatever the scale is called: another direction has no number in the paper."""
+    config = table2.get_config("multi30k")
+    config.data.source_language, config.data.target_language = languages
+    rows = expand(from_mapping(config), table2.get_rows("multi30k"))
+    assert (rows[0].paper and rows[0].paper.bleu_test) == bleu
+    assert all(row.paper is None for row in rows) == (bleu is None)
 
 
 def test_averages_are_the_papers():
@@ -51,6 +67,39 @@ def test_averages_are_the_papers():
     assert big.decode.average_checkpoints == big.train.keep_checkpoints == 20
     assert base.train.checkpoint_every_steps == 100_000 // 72
     assert found["recurrent"].config.decode.average_checkpoints == 5
+    # Three times as long, and as often in it: 20 checkpoints are 20 of 72 there too.
+    assert big.train.checkpoint_every_steps == 3 * (100_000 // 72)
+
+
+@pytest.mark.parametrize("budget", ["", ",flops"])
+def test_all_rows_average_the_same_share_of_a_training_that_is_changed(budget):
+    """Of 2,000 updates, with a checkpoint every 100, the last 3 are a tenth; of big's,
+    which takes more or fewer, 4 times as many."""
+    config = table2.get_config("grammar" + budget)
+    config.train.steps, config.train.checkpoint_every_steps = 2000, 100
+    config.decode.average_checkpoints = 3
+    for item in expand(from_mapping(config), table2.get_rows("grammar" + budget)):
+        train, count = item.config.train, item.config.decode.average_checkpoints
+        factor = 4 if item.row.name == "big" else 1
+        assert count == 3 * factor and train.keep_checkpoints == 5 * factor
+        share = train.checkpoint_every_steps / train.steps
+        assert share == pytest.approx(0.05, rel=0.02)
+
+
+def test_equal_flops_stretch_the_schedule():
+    """The warm-up is the same share of the updates, and the rate at its peak, d_model
+    ** -0.5 * warm-up ** -0.5 times the scale, that of the row with equal updates."""
+    same, flops = expanded("grammar"), expanded("grammar,flops")
+    for name, item in flops.items():
+        found, other = item.config, same[name].config
+        steps = found.train.steps / same["base"].config.train.steps
+        assert found.optimizer.warmup_steps == pytest.approx(450 * steps, abs=0.5)
+
+        def peak(config):
+            optimizer = config.optimizer
+            return optimizer.learning_rate_scale * optimizer.warmup_steps**-0.5
+
+        assert peak(found) == pytest.approx(peak(other))
 
 
 def test_budgets():
@@ -100,7 +149,7 @@ def test_file_passes_its_argument_to_the_rows(repository, monkeypatch):
     monkeypatch.chdir(repository)
     load = lambda argument: file.load(argument, lambda config: [])  # noqa: E731
     french = load("configs/table2.py:wmt14_fr,flops")
-    assert french.rows[0].paper.bleu_test == 38.1
+    assert french.base.data.target_language == "fr"
     assert french.rows[1].budget_reason == "as many FLOPs as base"
-    assert load("configs/table2.py").rows[0].paper.bleu_test == 27.3
+    assert load("configs/table2.py").rows[1].budget_reason != "as many FLOPs as base"
     assert len(load("configs/table3.py:grammar").rows) == len(table3.get_rows())

@@ -10,7 +10,12 @@ from experiments import command, table2
 from tests.report import written_sweeps as written
 from transformer_ablation.report.consistency import TableError
 from transformer_ablation.report.pairs_table import read_pairs
-from transformer_ablation.report.record import run_directory, write_record, write_sweep
+from transformer_ablation.report.record import (
+    read_sweep,
+    run_directory,
+    write_record,
+    write_sweep,
+)
 from transformer_ablation.report.render_pairs import render
 from transformer_ablation.report.table import Options
 
@@ -67,8 +72,8 @@ def test_rows_meet_across_pairs_beside_the_papers_numbers(both):
     # 20 and 22: mean 21, deviation sqrt(2).
     assert base["BLEU en-de"] == "21.0 ± 1.4" and base["BLEU en-fr"] == "31.3 ± 0.1"
     assert (base["paper en-de"], base["paper en-fr"]) == ("27.3", "38.1")
-    assert (deep["paper en-de"], deep["paper en-fr"]) == ("24.6", "39.9")
-    assert deep["BLEU en-de"] == "25.5" and deep["BLEU en-fr"] == "pending"
+    assert (deep["paper en-de"], deep["paper en-fr"]) == ("24.6", "39.92")
+    assert deep["BLEU en-de"] == "25.5 (1 of 2)" and deep["BLEU en-fr"] == "pending"
     assert (own["BLEU en-de"], own["paper en-de"]) == ("pending", "")
     assert base["en-de updates"] == "100,000"
     assert base["en-de counted FLOPs"] == "2.0e+15"
@@ -82,7 +87,7 @@ def test_rows_meet_across_pairs_beside_the_papers_numbers(both):
 def test_formats_hold_the_same(both):
     found = read_pairs(both)
     text = render(found)
-    assert "21.0 ± 1.4" in text and "39.9" in text and "sacreBLEU signature" in text
+    assert "21.0 ± 1.4" in text and "39.92" in text and "sacreBLEU signature" in text
     value = json.loads(render(found, "json"))
     assert [pair["pair"] for pair in value["pairs"]] == ["en-de", "en-fr"]
     base = value["pairs"][1]["rows"][0]
@@ -113,6 +118,46 @@ def test_what_cannot_stand_together_is_refused(tmp_path, both):
         read_pairs([blind])
     with pytest.raises(TableError, match="no such folder"):
         read_pairs([tmp_path / "nowhere"])
+
+
+def test_what_is_missing_is_said(tmp_path):
+    """A failed seed, with its reason; a run without a test score; FLOPs of neither."""
+    folder = write(tmp_path / "de", "de")
+    entry = read_sweep(folder)["rows"][1]
+    failed = written.record(
+        entry, 1, status="failed", reason="killed", flops={"per_step": 1, "training": 9}
+    )
+    write_record(run_directory(folder, "deep", 1), failed)
+    own = read_sweep(folder)["rows"][2]
+    for seed, changed in enumerate(({"status": "failed"}, {"status": "diverged"})):
+        record = written.record(own, seed, reason="no memory", **changed)
+        write_record(run_directory(folder, "own", seed), record)
+    found = read_pairs([folder], Options(rate=1e9))
+    rows = markdown_rows(render(found, "markdown"))
+    assert rows["deep"]["BLEU en-de"] == "25.5 (1 of 2)"
+    assert rows["own"]["BLEU en-de"] in ("failed", "diverged")
+    assert rows["own"]["counted FLOPs"] == ""
+    notes = "\n".join(found.notes)
+    assert "deep/seed1 failed" in notes and ": killed" in notes
+    assert "own/seed0 failed" in notes and ": no memory" in notes
+    assert "compiling included, times devices times 1e+09 FLOP/s" in notes
+    record = written.record(own, 0, scores=[written.bleu_score(3.0)])
+    write_record(run_directory(folder, "own", 0), record)
+    record = written.record(own, 1, scores=[written.bleu_score(3.0)])
+    write_record(run_directory(folder, "own", 1), record)
+    rows = markdown_rows(render(read_pairs([folder]), "markdown"))
+    assert rows["own"]["BLEU en-de"] == "no test score"
+
+
+def test_another_training_of_one_model_is_said(tmp_path, both):
+    slower = ("base", {"regularization.dropout_rate": 0.3}, {})
+    other = write(tmp_path / "other", "fr", (slower, *ROWS[1:]))
+    notes = "\n".join(read_pairs([both[0], other]).notes)
+    assert (
+        "Not the same in all pairs: base: regularization.dropout_rate 0.1 in en-de, "
+        "0.3 in en-fr." in notes
+    )
+    assert "Not the same" not in "\n".join(read_pairs(both).notes)
 
 
 def test_command_line(both, capsys, tmp_path):

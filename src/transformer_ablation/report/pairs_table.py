@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_ablation.report.cells import Column, measured, millions, number, plain
+from transformer_ablation.report.cells import Column, measured, millions, plain
+from transformer_ablation.report.columns import flatten, word
 from transformer_ablation.report.consistency import TableError
 from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.record import read_sweep
@@ -133,7 +134,7 @@ def columns(found: PairsTable) -> list[Column]:
         means = [row.bleu_test.mean if row else None for row in rows]
         result.append(Column(heading, pair.name, cells, values=means))
         printed = ("paper", pair.name)
-        add(printed, pair, lambda row: row.paper["bleu_test"], lambda x: number(x, 1))
+        add(printed, pair, lambda row: row.paper["bleu_test"], _as_printed)
     for pair in found.pairs:
         of, rate = f"{pair.name} " * several, pair.table.rate
 
@@ -142,7 +143,7 @@ def columns(found: PairsTable) -> list[Column]:
             return None if rate is None or seconds is None else seconds * rate
 
         add((of.strip(), "updates"), pair, lambda row: row.steps, _count)
-        add((f"{of}counted", "FLOPs"), pair, lambda row: row.training_flops, _power)
+        add((f"{of}counted", "FLOPs"), pair, _spent, _power)
         add((f"{of}time x rate", "FLOPs"), pair, cost, _power)
         of_paper = (f"{of}paper", "FLOPs")
         add(of_paper, pair, lambda row: row.paper["training_flops"], _power)
@@ -150,10 +151,15 @@ def columns(found: PairsTable) -> list[Column]:
 
 
 def _marked(row: TableRow | None) -> str:
-    """Mean and deviation; why there is none yet."""
+    """Mean and deviation, and over how many seeds if not all; why there is none yet."""
     if row is None:
         return ""
-    text = measured(row.bleu_test, 1) or row.state
+    scored, all_seeds = len(row.bleu_test.values), len(row.runs)
+    text = measured(row.bleu_test, 1)
+    if not text:
+        text = "no test score" if row.state == "finished" else row.state
+    elif scored < all_seeds:
+        text = f"{text} ({scored} of {all_seeds})"
     return f"{text} §" if row.marks else text
 
 
@@ -165,6 +171,17 @@ def _parameters(found: PairsTable) -> Column:
         cells.append(millions(known.parameters if known else None))
         values.append((known and known.parameters or {}).get("total"))
     return Column("params", "×10⁶", cells, values=values)
+
+
+def _spent(row: TableRow) -> float | None:
+    """FLOPs of a whole training, once there has been one."""
+    done = any(run.state == "finished" for run in row.runs)
+    return row.training_flops if done else None
+
+
+def _as_printed(value: float | None) -> str:
+    """With as many decimals as the paper gives."""
+    return "" if value is None else f"{value:g}"
 
 
 def _count(value: float | None) -> str:
@@ -179,8 +196,9 @@ def _notes(pairs: Sequence[Pair]) -> list[str]:
     """What was scored, of each pair; then what is not comparable."""
     notes = []
     for pair in pairs:
-        told = [n for n in pair.table.notes if n.startswith(KEPT)]
+        told = [n for n in pair.table.notes if not n.startswith(OF_VALIDATION)]
         notes += [f"{pair.name} ({pair.workdir}): {note}" for note in told]
+    notes += _differences(pairs)
     notes.append(
         "counted FLOPs: of the matrix products of all updates, padding included. The "
         "paper's FLOPs are training time times devices times the sustained rate of "
@@ -194,16 +212,47 @@ def _notes(pairs: Sequence[Pair]) -> list[str]:
     return notes
 
 
-# Beginnings of the notes of a table that speak of its test set, and of what is open.
-KEPT = (
-    "BLEU test:",
-    "paper-BLEU test:",
-    "Averaged checkpoints:",
-    "§",
-    "Trend",
-    "Device:",
-    "Not started:",
+# Beginnings of the notes of a table that speak of columns which this one has not.
+OF_VALIDATION = (
+    "A blank cell",
+    "PPL:",
+    "†",
+    "BLEU dev:",
+    "paper-BLEU dev:",
+    "params:",
+    "Δ is",
+    "train:",
 )
+# What a pair has of its own, or a machine: no difference in training to speak of.
+OWN_FIELDS = (
+    "data.corpus",
+    "data.directory",
+    "data.source_language",
+    "data.target_language",
+    "data.train_split",
+    "data.validation_split",
+    "data.test_split",
+)
+
+
+def _differences(pairs: Sequence[Pair]) -> list[str]:
+    """Fields of rows of one name that two pairs do not share: the models are one."""
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(n for pair in pairs for n in pair.rows):
+        configs = {
+            p.name: flatten(p.rows[name].config) for p in pairs if name in p.rows
+        }
+        first, *others = configs
+        for other in others:
+            for path, value in configs[other].items():
+                here = configs[first].get(path)
+                if value != here and path not in OWN_FIELDS:
+                    what = f"{path} {word(here)} in {first}, {word(value)} in {other}"
+                    found.setdefault(what, []).append(name)
+    if not found:
+        return []
+    listed = "; ".join(f"{', '.join(names)}: {what}" for what, names in found.items())
+    return [f"Not the same in all pairs: {listed}."]
 
 
 def as_json(found: PairsTable) -> str:

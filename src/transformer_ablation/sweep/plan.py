@@ -158,7 +158,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 
 def _row_json(row: RowPlan) -> dict[str, Any]:
-    paper = row.item.row.paper
+    paper = row.item.paper
     return {
         "row": row.item.row.name,
         "group": row.item.row.group,

@@ -41,14 +41,15 @@ class PaperResult:
 class Row:
     """One row of a table. ``changes(base)`` gives ``{"section.field": value}``.
 
-    ``budget_reason`` says why it trains on more or less than base does.
+    ``budget_reason`` says why it trains on more or less than base does. ``paper`` may
+    be a function of base: what is printed can depend on the languages.
     """
 
     name: str
     group: str
     label: str
     changes: Callable[[Config], Mapping[str, Any]]
-    paper: PaperResult | None = None
+    paper: PaperResult | Callable[[Config], PaperResult | None] | None = None
     budget_reason: str | None = None
 
 
@@ -57,11 +58,15 @@ BASE = Row("base", "base", "base", lambda base: {})
 
 @dataclasses.dataclass(frozen=True)
 class ExpandedRow:
-    """A row with its config; ``changed`` holds the fields that differ from base."""
+    """A row with its config; ``changed`` holds the fields that differ from base.
+
+    ``paper`` is what the paper prints of it.
+    """
 
     row: Row
     config: Config
     changed: dict[str, Any]
+    paper: PaperResult | None = None
 
 
 def fraction(base: Config, path: str, numerator: int, denominator: int) -> int:
@@ -124,7 +129,8 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
             continue
         declared[row.name] = list(changes)
         changed = {p: new for p, (_, new) in differences(base, config).items()}
-        expanded.append(ExpandedRow(row, config, changed))
+        paper = row.paper(base) if callable(row.paper) else row.paper
+        expanded.append(ExpandedRow(row, config, changed, paper))
     problems += _equal_rows(expanded, declared)
     problems += _unequal_budgets(base, expanded)
     if problems:
