@@ -4,11 +4,11 @@ Section 3.5 chose sines and cosines over learned vectors, with nearly the same B
 E), because they "may allow the model to extrapolate to sequence lengths longer than
 the ones encountered during training". Here all rows train on short pairs alone, a third
 of the scale's longest, and are scored on the whole validation set; ``compare`` gives
-BLEU by length. At ``grammar`` sentences are of at most 15 pieces in training, which
-are 12 to 15 words:
+BLEU by length. At ``grammar`` sentences have at most 15 pieces in training, so those of
+16 words (punctuation counts) are longer:
 
     python -m experiments.compare --workdir=WORKDIR --rows=base,learned \\
-        --length_buckets=12,14,16,20
+        --length_buckets=10,16
 """
 
 import ml_collections
