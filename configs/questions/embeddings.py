@@ -3,6 +3,9 @@
 Section 3.4 uses one matrix for source, target and output, and multiplies embeddings by
 sqrt(d_model); it gives no reason and no comparison for either. A matrix of its own for
 the output makes the model larger, which the table's parameters show.
+
+6 rows, 6 minutes of two cores at ``grammar`` by ``plan``, one seed: tying makes no
+difference beyond chance, the scale does (-47 BLEU without). More in docs/questions.md.
 """
 
 from typing import Any

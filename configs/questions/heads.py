@@ -4,6 +4,10 @@ Row (A) of Table 3 (section 6.2) changes the number of heads and their size toge
 a constant cost; row (B) changes d_k alone. Here one head with keys and values of base's
 size, of twice it and of all of base's heads together, and half and twice as many heads
 of base's size: what is a head worth, what is its size?
+
+6 rows, 6 minutes of two cores at ``grammar`` by ``plan``, one seed: one head as wide as
+all loses 1.4 BLEU, which may be chance, one head of the same size 8.1, and twice the
+heads gain 4.2: width counts. More in docs/questions.md.
 """
 
 from collections.abc import Callable

@@ -4,6 +4,10 @@ The paper normalises after each residual sum (section 3.1), though its first cod
 normalised each sublayer's input instead. Later work (Xiong et al. 2020) finds that the
 former needs the warm-up of section 5.3, the more the deeper the model is. Here both,
 at base's depth and at twice it, with base's warm-up and a tenth of it.
+
+8 rows, 10 minutes of two cores at ``grammar`` by ``plan``, one seed: after the sum
+nothing but base trains; in front of the sublayer all does, and three layers best with
+the short warm-up (+7.4 BLEU). More in docs/questions.md.
 """
 
 from configs import table3

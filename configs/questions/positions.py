@@ -9,6 +9,10 @@ BLEU by length. At ``grammar`` sentences have at most 15 pieces in training, so 
 
     python -m experiments.compare --workdir=WORKDIR --rows=base,learned \\
         --length_buckets=10,16
+
+4 rows, 4 minutes of two cores at ``grammar`` by ``plan``, one seed: without positions
+-9.9 BLEU, no other difference beyond chance; on longer sentences all of them lose, by
+11 BLEU with sinusoids, 15 with learned vectors. More in docs/questions.md.
 """
 
 import ml_collections
