@@ -5,8 +5,8 @@ third of one stack's layers is given to the other, and one stack alone is double
 made a single layer.
 
 7 rows, 7 minutes of two cores at ``grammar`` by ``plan``, one seed: more encoder layers
-lose (-56 BLEU with twice as many), one encoder layer gains 3.4: so short a training does
-not bear depth with the norm after the sum. More in docs/questions.md.
+lose (-56 BLEU with twice as many), a single one gains 3.4: so short a training bears no
+depth with the norm after the sum. More in docs/questions.md.
 """
 
 from configs import table3

@@ -7,8 +7,7 @@ of the scale's longest, and are scored on the whole validation set; ``compare`` 
 BLEU by length. At ``grammar`` sentences have at most 15 pieces in training, so those of
 16 words (punctuation counts) are longer:
 
-    python -m experiments.compare --workdir=WORKDIR --rows=base,learned \\
-        --length_buckets=10,16
+    python -m experiments.compare --workdir=W --rows=base,learned --length_buckets=10,16
 
 4 rows, 4 minutes of two cores at ``grammar`` by ``plan``, one seed: without positions
 -9.9 BLEU, no other difference beyond chance; on longer sentences all of them lose, by
