@@ -21,12 +21,14 @@ class Program(NamedTuple):
     """``run(*arguments)`` is the compiled function.
 
     ``sequential`` is 1 without a loop; None where the compiler does not know how
-    often one runs.
+    often one runs. ``memory`` is of its arguments, results and what is between, in
+    bytes; 0 where the compiler does not say.
     """
 
     run: Callable[..., Any]
     flops: float
     sequential: int | None
+    memory: int = 0
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Program:
@@ -34,13 +36,19 @@ def compiled(function: Callable[..., Any], *arguments: Any) -> Program:
     found = jax.jit(function).lower(*arguments).compile()
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     flops = _counted(found) + sum(_repeated(jaxpr))
-    return Program(found, flops, sequential_steps(found.as_text()))
+    return Program(found, flops, sequential_steps(found.as_text()), _memory(found))
 
 
 def _counted(program: Any) -> float:
     costs = program.cost_analysis()
     costs = costs[0] if isinstance(costs, list) else costs
     return float(costs.get("flops", 0.0))
+
+
+def _memory(program: Any) -> int:
+    sizes = program.memory_analysis()
+    parts = ("argument", "output", "temp")
+    return sum(getattr(sizes, f"{part}_size_in_bytes", 0) for part in parts)
 
 
 def _repeated(jaxpr: Any) -> Iterator[float]:
