@@ -131,6 +131,12 @@ def test_program_that_needs_too_much_memory_is_not_run():
     assert first.note is None and first.seconds > 0
     assert last.seconds is None and last.flops > 60 * first.flops
     assert "not timed: a call would take 0.0 GiB of memory, over 0.0" in last.note
+    # Weights of 4 heads and 512 * 512 pairs are 4 MiB; nothing was timed before.
+    (line,) = [x for x in complexity_layers.measured(rows()) if x.key == "base/layer"]
+    (point,) = complexity.measure(
+        {"all": line.layer}, [Size(512, 8)], Budget(1e-3, 9.0, 2.0**21)
+    )["all"]
+    assert "of memory" in point.note and point.seconds is None
 
 
 def test_time_is_told_at_most():
