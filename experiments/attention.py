@@ -85,12 +85,13 @@ def _check(options: flags.FlagValues) -> None:
     for name, needed in (("target", "source"), ("bleu", "importance")):
         if options[name].value and not options[needed].value:
             raise command.UsageError(f"--{name} goes with --{needed}")
-    if shown and (options.runs or options["format"].present):
-        name = "runs" if options.runs else "format"
+    several = options.runs is not None
+    if shown and (several or options["format"].present):
+        name = "runs" if several else "format"
         raise command.UsageError(
             f"--{name} is of the tables, --summary and --importance"
         )
-    if options.runs and options.run:
+    if several and options.run:
         raise command.UsageError("--runs names all runs; leave --run away")
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from absl import flags
 
-from experiments import decoding_flags, run_data, shared_flags
+from experiments import decoding_flags, run_data, runs_flag, shared_flags
 from experiments.telling import tell
 from transformer_ablation.config import Config
 from transformer_ablation.data.tokens import Prepared
@@ -27,7 +27,8 @@ def checked(options: flags.FlagValues) -> list[loading.SavedRun]:
     Raises:
       LoadError: for a run that cannot be used.
     """
-    folders = [*dict.fromkeys(map(Path, options.runs or []))]
+    several = options.runs is not None
+    folders = runs_flag.run_folders(options) if several else []
     folders = folders or [shared_flags.run_folder(options)]
     runs = [loading.read_run(folder) for folder in folders]
     for run in runs:

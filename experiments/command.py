@@ -10,7 +10,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from absl import flags
 
@@ -31,7 +31,8 @@ class UsageError(ValueError):
 class Command:
     """``body(options)``, or ``body(options, sweep_file)`` where ``takes_config``,
     returns an exit code or None; ``define`` defines flags on the object given;
-    ``config(options)`` stands for a --config that is not given, unless None."""
+    ``config(options)`` stands for a --config that is not given, unless None;
+    ``without_config(options)`` says why nothing of a config counts, unless None."""
 
     name: str
     summary: str
@@ -40,6 +41,7 @@ class Command:
     body: Callable[..., int | None]
     takes_config: bool = False
     config: Callable[[flags.FlagValues], str | None] = lambda options: None
+    without_config: Callable[[flags.FlagValues], str | None] = lambda options: None
 
 
 def main(command: Command) -> None:
@@ -94,14 +96,12 @@ def _run(command: Command, values: flags.FlagValues, arguments: list[str]):
         raise UsageError(f"unexpected argument {left[0]!r}; options are --name=value")
     if not command.takes_config:
         return command.body(values)
+    given = overrides.given(path, values, changes)
+    if given and (why := command.without_config(values)):
+        raise UsageError(f"{', '.join(given)}: {why}; leave it away")
     if (path := path or command.config(values)) is None:
-        example = "--config=configs/table3.py:grammar"
-        raise UsageError(f"--config is missing; name a file, for example {example}")
-
-    def change(config: Any) -> list[str]:
-        preset_flag.apply(config, values.preset)
-        return overrides.apply(config, changes)
-
+        raise UsageError("--config is missing; name one, as configs/table3.py:grammar")
+    change = partial(overrides.apply, overrides=changes, preset=values.preset)
     return command.body(values, file.load(path, change))
 
 

@@ -1,5 +1,6 @@
 """``python -m experiments.complexity``: Table 1 of the paper, measured."""
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -46,20 +47,23 @@ def measure(
     """All points, powers and paths, as one JSON object."""
     from experiments import (
         circumstances,
+        complexity_needs,
         complexity_paths,
         complexity_points,
         telling,
     )
     from transformer_ablation import parallel
-    from transformer_ablation.benchmark import complexity
+    from transformer_ablation.benchmark import complexity, machine
 
     start = time.monotonic()
     parallel.set_up(shared_flags.cache_folder(options))
     before = circumstances.now()
     lines = list(complexity_layers.measured(expanded))
-    telling.tell(complexity_flags.estimate(asked, len(lines), options.seconds))
+    memory = (machine.memory_bytes() or math.inf) / 2
+    complexity_needs.check_memory(asked, lines, options.batch, memory)
+    budget = complexity.Budget(options.seconds, options.most, memory)
+    telling.tell(complexity_needs.estimate(asked, lines, budget, options.batch))
     layers = {line.key: line.layer for line in lines}
-    budget = complexity.Budget(options.seconds, options.most)
     points = {}
     for axis, sizes in asked.axes.items():
         points[axis] = complexity.measure(

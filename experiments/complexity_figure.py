@@ -59,7 +59,7 @@ def _paths(panel: Any, paths: list[dict[str, Any]]) -> None:
         label = f"{line['label']}: {line['printed']}"
         panel.loglog(sizes, lengths, "o-", markersize=4, label=label)
     _ticks(panel, "n", [p["n"] for p in paths[0]["points"]])
-    panel.set_ylabel("path between the ends")
+    panel.set_ylabel("longest path")
     panel.legend(fontsize="small")
 
 

@@ -1,6 +1,5 @@
 """Flags of ``experiments.complexity``, and the sizes that they ask for."""
 
-import math
 from typing import Any, NamedTuple
 
 from absl import flags
@@ -14,8 +13,10 @@ PATHS = "16,64,256"
 QUICK = {"n": "16,64,256", "d": "64,128,256", "path_n": "16,32"}
 # Gradients through more steps of a recurrent layer are too small for a float.
 LONGEST_PATH = 256
-# A program takes about so long to compile, and its calls before the rounds.
-COMPILE_SECONDS = 1.5
+# Of n, d, and sequences: more than any machine has memory for.
+LARGEST = 2**20
+# An hour for each layer at each size, a day for a call.
+LONGEST = {"seconds": 3600.0, "most": 86400.0}
 
 
 class Asked(NamedTuple):
@@ -29,17 +30,18 @@ def define(values: flags.FlagValues) -> None:
     """Flags of the measurement."""
     given = {"flag_values": values}
     flags.DEFINE_list("rows", None, "rows of the config; all by default", **given)
-    text = f"lengths, at d = fixed_d; {LENGTHS} by default"
+    text = f"lengths, at d = fixed_d, to {LARGEST}; {LENGTHS} by default"
     flags.DEFINE_string("n", None, text, **given)
-    text = f"widths, at n = fixed_n; {WIDTHS} by default"
+    text = f"widths, at n = fixed_n, to {LARGEST}; {WIDTHS} by default"
     flags.DEFINE_string("d", None, text, **given)
     text = f"lengths for the paths, to {LONGEST_PATH}; {PATHS} by default"
     flags.DEFINE_string("path_n", None, text, **given)
-    flags.DEFINE_integer("fixed_n", 512, "length where d is varied", 2, **given)
-    flags.DEFINE_integer("fixed_d", 512, "width where n is varied", 1, **given)
-    flags.DEFINE_integer(
-        "batch", 1, "sequences at a time; costs are of one", 1, **given
-    )
+    text = "length where d is varied"
+    flags.DEFINE_integer("fixed_n", 512, text, 2, LARGEST, **given)
+    text = "width where n is varied"
+    flags.DEFINE_integer("fixed_d", 512, text, 1, LARGEST, **given)
+    text = "sequences at a time; costs are of one"
+    flags.DEFINE_integer("batch", 1, text, 1, LARGEST, **given)
     text = "for each layer at each size, at least; three rounds are made in any case"
     flags.DEFINE_float("seconds", 0.5, text, **given)
     text = "seconds that a call may take; a layer that would take longer is not timed"
@@ -60,17 +62,20 @@ def check(options: flags.FlagValues) -> Asked:
     """
     from transformer_ablation.benchmark.complexity import Size
 
-    for name in ("seconds", "most"):
-        value = getattr(options, name)
-        if not (math.isfinite(value) and value > 0):
-            raise UsageError(f"--{name}={value}: must be a number above 0")
+    for name, longest in LONGEST.items():
+        shared_flags.check_seconds(options, name, longest)
     n, d = (_sizes(options, name, 3) for name in ("n", "d"))
     path_n = _sizes(options, "path_n", 1)
-    if path_n[-1] > LONGEST_PATH:
-        raise UsageError(
-            f"--path_n={path_n[-1]}: must be at most {LONGEST_PATH}; a gradient "
-            "through more steps of a recurrent layer is too small for a float"
-        )
+    vanished = (
+        "; a gradient through more steps of a recurrent layer is too small for a float"
+    )
+    for name, largest, most, why in (
+        ("n", n[-1], LARGEST, ""),
+        ("d", d[-1], LARGEST, ""),
+        ("path_n", path_n[-1], LONGEST_PATH, vanished),
+    ):
+        if largest > most:
+            raise UsageError(f"--{name}={largest}: must be at most {most}{why}")
     axes = {
         "n": [Size(length, options.fixed_d) for length in n],
         "d": [Size(options.fixed_n, width) for width in d],
@@ -91,10 +96,3 @@ def _sizes(options: flags.FlagValues, name: str, least: int) -> list[int]:
             f"or more, with commas, for example --{name}={QUICK[name]}"
         )
     return found
-
-
-def estimate(asked: Asked, lines: int, seconds: float) -> str:
-    """What is measured and about how long it takes, before it starts."""
-    sizes = sum(map(len, asked.axes.values()))
-    minutes = sizes * lines * (COMPILE_SECONDS + 2 * seconds) / 60 + len(asked.path_n)
-    return f"{lines} layers at {sizes} sizes: about {math.ceil(minutes)} minutes"

@@ -14,7 +14,7 @@ WIDTH_OF_A_HEAD = 8
 
 
 class Printed(NamedTuple):
-    """Table 1's cells of a layer; ``bound(n)`` is its path without the O."""
+    """Table 1's cells of a layer; ``bound(n)`` is what is in the O of its path."""
 
     complexity: str
     sequential: str

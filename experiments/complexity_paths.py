@@ -8,8 +8,8 @@ from experiments.complexity_layers import stacks
 def paths(expanded: list[Any], lengths: list[int]) -> list[dict[str, Any]]:
     """Of each kind of stack, a point for each length.
 
-    A path is as many steps one after the other as join the ends of a sequence: the
-    layers that it takes, times the steps that the loops of one layer make.
+    A path is as many steps one after the other as join the ends of a sequence, in
+    the direction that needs more: layers, times the steps of one layer's loops.
     """
     from transformer_ablation.benchmark.program import steps_of
     from transformer_ablation.dependence.reach import layers_to_cross

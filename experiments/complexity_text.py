@@ -13,9 +13,10 @@ sequence. Attention by itself has queries, keys and values given, as Table 1 cou
 its projections add n d^2, which Table 1 leaves out. Time: medians of rounds in which
 all layers take turns; a device of the CPU is one core.
 Operations are XLA's count, a loop's body as often as it runs. Sequential: steps of the
-compiled program's loops, 1 without a loop. Path: layers until the last position's
-output has a gradient at the first input, times sequential steps of a layer; in
-brackets the paper's, without its constant. Convolutions of paths look back only."""
+compiled program's loops, 1 without a loop. Path: layers until the last output has a
+gradient at the first input and, if layers look ahead too, the first at the last, times
+sequential steps of a layer; in brackets what is in the paper's O(...), its constant
+left out. Convolutions of paths look back only."""
 CSV = "row part n d flops sequential seconds cpu_seconds rounds note".split()
 
 
@@ -82,7 +83,7 @@ def _steps(line: dict[str, Any], size: str) -> str:
 
 def _paths(found: dict[str, Any]) -> list[list[str]]:
     lengths = [point["n"] for point in found["paths"][0]["points"]]
-    lines = [["path between the ends", "paper", *(f"n = {n}" for n in lengths)]]
+    lines = [["longest path", "paper", *(f"n = {n}" for n in lengths)]]
     for line in found["paths"]:
         cells = [
             f"{'none' if p['path'] is None else p['path']} ({p['bound']:.3g})"

@@ -6,12 +6,14 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, figure_file, output, shared_flags
+from experiments import command, figure_file, output, runs_flag, shared_flags
 from transformer_ablation.runs import loading
 from transformer_ablation.sweep import rows as sweep_rows
 from transformer_ablation.sweep.file import SweepFile
 
 DEFAULT = "configs/table1.py:grammar"
+MOST = 1_000_000  # sentences, if the validation split has them
+ROWS = 32  # sentences at a time
 
 
 def define(values: flags.FlagValues) -> None:
@@ -21,12 +23,15 @@ def define(values: flags.FlagValues) -> None:
     flags.DEFINE_list("runs", None, text, **given)
     text = "rows of the config, at initialisation; all by default"
     flags.DEFINE_list("rows", None, text, **given)
-    flags.DEFINE_integer("sentences", 64, "of the validation split", 1, **given)
-    text = "sentences that make one sequence, for distances beyond a sentence"
-    flags.DEFINE_integer("joined", 1, text, 1, **given)
-    flags.DEFINE_integer("positions", 4, "outputs asked of each sentence", 1, **given)
-    flags.DEFINE_integer("probes", 4, "random vectors for each output", 1, **given)
-    flags.DEFINE_integer("seed", 0, "of the probes", 0, **given)
+    counts = (
+        ("sentences", 64, MOST, "of the validation split"),
+        ("joined", 1, MOST, "sentences that make one sequence, for long distances"),
+        ("positions", 4, 1000, "outputs asked of each sentence"),
+        ("probes", 4, 1000, "random vectors for each output"),
+    )
+    for name, default, most, text in counts:
+        flags.DEFINE_integer(name, default, text, 1, most, **given)
+    flags.DEFINE_integer("seed", 0, "of the probes", 0, 2**31 - 1, **given)
     text = "file of the figure, such as gradients.svg; needs matplotlib"
     flags.DEFINE_string("figure", None, text, **given)
     flags.DEFINE_string("out", None, "file to write instead of printing", **given)
@@ -41,8 +46,8 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     if options.figure is not None:
         figure_file.check(options.figure)
     place = output.output_file(options.out, options.format)
-    if options.runs:
-        runs = _runs(options, sweep_file)
+    if options.runs is not None:
+        runs = [loading.read_run(each) for each in runs_flag.run_folders(options)]
         found = measure(options, lambda: gradients_models.of_runs(options, runs))
     else:
         chosen = sweep_rows.select(sweep_file.rows, options.rows)
@@ -54,35 +59,27 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         gradients_figure.draw(found, Path(options.figure))
 
 
-def _runs(options: flags.FlagValues, sweep_file: SweepFile) -> list[loading.SavedRun]:
-    if options.rows is not None or sweep_file.path != DEFAULT:
-        raise command.UsageError(
-            "--runs are measured as they were trained; leave --config and --rows away"
-        )
-    return [loading.read_run(Path(folder)) for folder in options.runs]
-
-
 def measure(options: flags.FlagValues, subjects: Any) -> dict[str, Any]:
     """The curves of all models, as one JSON object."""
-    from experiments import circumstances, telling
+    from experiments import circumstances, pace, telling
     from transformer_ablation import parallel
     from transformer_ablation.dependence import gradients
 
     start, found = time.monotonic(), []
     parallel.set_up(shared_flags.cache_folder(options))
     before = circumstances.now()
-    sample = gradients.Sample(
-        min(options.sentences, 32), options.positions, options.probes
-    )
+    count = options.sentences
+    sample = gradients.Sample(min(count, ROWS), options.positions, options.probes)
     # All of them are read, and any is refused, before the first is measured.
-    for subject in list(subjects()):
-        for state, params in subject.params.items():
-            telling.tell(f"{subject.name}, {state}")
-            curves = gradients.curves(
-                subject.model, params, subject.sentences, sample, options.seed
-            )
-            sides = {side: _points(of) for side, of in curves._asdict().items()}
-            found.append({"model": subject.name, "state": state, **sides})
+    states = [(each, state) for each in subjects() for state in each.params]
+    telling.tell(f"{len(states)} states of models, {count} sentences each")
+    steps = pace.Pace(len(states) * -(-count // sample.rows))
+    for subject, state in states:
+        steps.begin(f"{subject.name}, {state}")
+        given = subject.model, subject.params[state], subject.sentences, sample
+        curves = gradients.curves(*given, options.seed, steps.done)
+        sides = {side: _points(of) for side, of in curves._asdict().items()}
+        found.append({"model": subject.name, "state": state, **sides})
     return {
         **before,
         "sentences": options.sentences,
@@ -112,6 +109,9 @@ COMMAND = command.Command(
     body=body,
     takes_config=True,
     config=lambda options: DEFAULT,
+    without_config=lambda options: (
+        None if options.runs is None else "--runs are measured as they were trained"
+    ),
 )
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """``python -m experiments.growth``: how costs grow with each size on this machine."""
 
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from transformer_ablation.config import unknown_name
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep.file import SweepFile
 
+LONGEST = 3600.0  # seconds of a point
 NAMES = ("batch tokens", "length", "d_model", "N", "vocabulary", "beam")
 
 
@@ -54,10 +54,7 @@ def check(options: flags.FlagValues) -> list[str]:
     for name in options.sizes or []:
         if name not in NAMES:
             raise command.UsageError(f"--sizes: {unknown_name('size', name, NAMES)}")
-    if not (math.isfinite(options.seconds) and options.seconds > 0):
-        raise command.UsageError(
-            f"--seconds={options.seconds}: must be a number above 0, for example 1"
-        )
+    shared_flags.check_seconds(options, "seconds", LONGEST)
     if options.json is not None and (not options.json or Path(options.json).is_dir()):
         raise command.UsageError(f"--json={options.json}: must be the name of a file")
     if options.figure is not None:
@@ -69,7 +66,7 @@ def measure(
     options: flags.FlagValues, sweep_file: SweepFile, names: list[str]
 ) -> dict[str, Any]:
     """All points and powers, as one JSON object."""
-    from experiments import circumstances, telling
+    from experiments import circumstances, pace, telling
     from transformer_ablation import parallel
     from transformer_ablation.benchmark import growth
     from transformer_ablation.runs import building
@@ -78,9 +75,14 @@ def measure(
     start, before, found = time.monotonic(), circumstances.now(), []
     for name in names:
         axis = growth.AXES[name]
+
+        def hear(size: int, left: float | None, name: str = name) -> None:
+            rest = "" if left is None else f": about {pace.span(left)} to go"
+            telling.tell(f"{name}, {size:,}{rest}")
+
         telling.tell(f"{name}: {len(axis.factors)} sizes")
         points = growth.measure(
-            building.build_model, sweep_file.base, axis, options.seconds
+            building.build_model, sweep_file.base, axis, options.seconds, hear
         )
         sizes = [point.size for point in points]
         powers = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from absl import flags
 
+from experiments import preset_flag
 from transformer_ablation import config as schema
 
 PARSERS = {
@@ -59,8 +60,23 @@ def _override(no: str | None, path: str, value: str | None, following: list):
     return Override(path, following.pop(0) if following else "")
 
 
-def apply(config: Any, overrides: list[Override]) -> list[str]:
-    """Set fields of a ``ConfigDict``; the faults found, those fields left alone."""
+def given(
+    path: str | None, values: flags.FlagValues, overrides: list[Override]
+) -> list[str]:
+    """What a command line says of a config, flag by flag."""
+    other = {"config": path, **values.flag_values_dict()}
+    named = [n for n in ("config", "preset", "rows") if other.get(n) is not None]
+    return [f"--{name}" for name in (*named, *(f"config.{o.path}" for o in overrides))]
+
+
+def apply(
+    config: Any, overrides: list[Override], preset: str | None = None
+) -> list[str]:
+    """Set fields of a ``ConfigDict``; the faults found, those fields left alone.
+
+    A preset is laid over it first.
+    """
+    preset_flag.apply(config, preset)
     problems = []
     for override in overrides:
         path, text = override.path, override.text

@@ -49,6 +49,19 @@ def run_folder(options: flags.FlagValues) -> Path:
     return Path(options.run)
 
 
+def check_seconds(options: flags.FlagValues, name: str, longest: float) -> None:
+    """Refuses a time that is none.
+
+    Raises:
+      UsageError: unless it is above 0 and at most ``longest``.
+    """
+    if not 0 < (value := options[name].value) <= longest:
+        raise UsageError(
+            f"--{name}={value}: must be a number of seconds above 0, at most "
+            f"{longest:,.0f}, for example --{name}=1"
+        )
+
+
 def define_workdir(values: flags.FlagValues, text: str = "folder of the sweep") -> None:
     """--workdir."""
     flags.DEFINE_string("workdir", None, text, flag_values=values)

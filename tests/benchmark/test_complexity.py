@@ -8,7 +8,14 @@ import io
 import numpy as np
 import pytest
 
-from experiments import command, complexity_figure, complexity_layers, complexity_text
+from experiments import (
+    command,
+    complexity_figure,
+    complexity_flags,
+    complexity_layers,
+    complexity_needs,
+    complexity_text,
+)
 from experiments import complexity as cli
 from transformer_ablation.benchmark import complexity
 from transformer_ablation.benchmark.complexity import Budget, power
@@ -71,6 +78,10 @@ def test_power_is_the_slope_of_logarithms():
     expected = np.polyfit(x, [np.log(n**2 + 100 * n) for n in sizes], 1)[0]
     assert found.exponent == pytest.approx(expected)
     assert found.low < expected < found.high and expected < found.last < 2
+    upper = np.polyfit(x[4:], [np.log(n**2 + 100 * n) for n in sizes[4:]], 1)[0]
+    assert found.last == pytest.approx(upper)
+    # Of three points the upper half is the last two: 1, 2, 8 at 1, 2, 4.
+    assert power([1, 2, 4], [1, 2, 8]).last == pytest.approx(2)
     assert power([1, 2, 4], [1.0, None, 4.0]) is None  # a line through two points
 
 
@@ -88,6 +99,87 @@ def test_layer_that_takes_too_long_is_named_and_not_run():
     assert found[0].note is None and found[0].seconds == pytest.approx(1.0)
     assert found[1].seconds is None and found[1].flops > 7 * found[0].flops
     assert "not timed: a call would take some" in found[1].note
+
+
+def test_costs_of_several_sequences_are_of_one():
+    """A call of four takes one second, 0.25 each; at eight times the operations, 8."""
+    (line,) = [x for x in complexity_layers.measured(rows()) if x.row == "recurrent"]
+    ticks = iter(range(10_000))
+    clock = lambda: float(next(ticks))  # noqa: E731
+    sizes = [Size(8, 64), Size(64, 64)]
+    for most, timed in ((7.0, False), (9.0, True)):
+        first, last = complexity.measure(
+            {"four": line.layer},
+            sizes,
+            Budget(1e-3, most),
+            batch=4,
+            clocks=(clock, lambda: 0.0),
+        )["four"]
+        assert first.seconds == pytest.approx(0.25)
+        for point in (first, last):
+            by_hand = 2 * point.n * 2 * 64 * 4 * 64
+            assert by_hand < point.flops < 1.5 * by_hand
+        assert (last.note is None) == timed
+
+
+def test_program_that_needs_too_much_memory_is_not_run():
+    """Input and output of 512 places and width 8 are 16 KiB each; of 8, 256 bytes."""
+    (line,) = [x for x in complexity_layers.measured(rows()) if x.row == "dilated"]
+    first, last = complexity.measure(
+        {"some": line.layer}, [Size(8, 8), Size(512, 8)], Budget(1e-3, 9.0, 2.0**15)
+    )["some"]
+    assert first.note is None and first.seconds > 0
+    assert last.seconds is None and last.flops > 60 * first.flops
+    assert "not timed: a call would take 0.0 GiB of memory, over 0.0" in last.note
+    # Weights of 4 heads and 512 * 512 pairs are 4 MiB; nothing was timed before.
+    (line,) = [x for x in complexity_layers.measured(rows()) if x.key == "base/layer"]
+    (point,) = complexity.measure(
+        {"all": line.layer}, [Size(512, 8)], Budget(1e-3, 9.0, 2.0**21)
+    )["all"]
+    assert "of memory" in point.note and point.seconds is None
+
+
+def test_time_is_told_at_most():
+    """16 n d^2 of an LSTM: 20 s a call, of which 10 are allowed; 4 calls of each."""
+    (line,) = [x for x in complexity_layers.measured(rows()) if x.row == "recurrent"]
+    needs = complexity_needs
+    assert needs.operations(line, Size(10_000, 1000)) == 16e10
+    assert needs.RATE == 8e9 and (needs.START, needs.COMPILE, needs.PATHS) == (
+        10,
+        1,
+        12,
+    )
+    axes = {"n": [Size(10_000, 1000)], "d": []}
+    asked = complexity_flags.Asked(axes, [16, 32])
+    # 10 + 2 * 12 + 1 + 4 * 10 = 75; with batches of a hundredth 10 + 24 + 1 + 0.8.
+    told = needs.estimate(asked, [line], Budget(0.1, 10.0), 1)
+    assert (
+        told
+        == "1 layers at 1 sizes, paths at 2 lengths: 80 seconds at most on free cores"
+    )
+    assert "40 seconds" in needs.estimate(
+        complexity_flags.Asked({"n": [Size(100, 1000)]}, [16, 32]),
+        [line],
+        Budget(0.1, 10.0),
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "part", "expected"),
+    [
+        ("base", "attention", 4 * 64 * 64 * 32),
+        ("base", "layer", 4 * 64 * 64 * 32 + 8 * 64 * 32**2),
+        # Blocks of 16 queries that see 8 before and 7 behind: 31 keys.
+        ("restricted", "attention", 4 * 64 * 31 * 32),
+        ("convolutional", "layer", 4 * 3 * 64 * 32**2),
+    ],
+)
+def test_operations_by_hand_are_those_of_the_formulas(row, part, expected):
+    (line,) = [
+        x for x in complexity_layers.measured(rows()) if (x.row, x.part) == (row, part)
+    ]
+    assert complexity_needs.operations(line, Size(64, 32)) == expected
 
 
 def test_every_kind_is_written_and_drawn(tmp_path):
@@ -124,8 +216,22 @@ def test_every_kind_is_written_and_drawn(tmp_path):
         (["--d=64,128,wide"], "--d=64,128,wide: must be at least 3"),
         (["--path_n=512"], "--path_n=512: must be at most 256"),
         (["--d=64,128,129"], "row base has model.num_heads = 4, of which 129 is no"),
-        (["--seconds=0"], "--seconds=0.0: must be a number above 0"),
-        (["--most=-1"], "--most=-1.0: must be a number above 0"),
+        (["--seconds=0"], "--seconds=0.0: must be a number of seconds above 0, at mos"),
+        (["--most=-1"], "--most=-1.0: must be a number of seconds above 0, at most 86"),
+        (["--n=16,32,64,99999999999999999999"], "99999: must be at most 1048576\n"),
+        (["--d=64,128,2000000"], "--d=2000000: must be at most 1048576\n"),
+        # A kernel of 3 * d * 2 d numbers of 4 bytes, biases 2 d, an input of 256 d.
+        (
+            ["--quick", "--fixed_d=1000000", "--rows=convolutional"],
+            "--n, --fixed_d, --batch: at n = 256, d = 1,000,000 and 1 sequences, "
+            "parameters and inputs of row convolutional take 22,352.7 GiB; half of",
+        ),
+        # An input of 256 * 512 * 4 bytes is 0.5 MiB.
+        (
+            ["--quick", "--batch=1000000", "--rows=convolutional"],
+            "d = 512 and 1,000,000 sequences, parameters and inputs of row "
+            "convolutional take 488.3 GiB",
+        ),
         (["--figure=t.gif"], "--figure=t.gif: must be a file that ends in"),
         (["--rows=basis"], "unknown row 'basis'"),
     ],
@@ -145,5 +251,5 @@ def test_command_measures_what_is_asked(repository, monkeypatch, capsys, tmp_pat
         f"--seconds=1e-3 --format=csv --out={tmp_path}/x.csv --cache={tmp_path}"
     )
     assert command.run(cli.COMMAND, arguments.split()) == 0
-    assert "2 layers at 6 sizes: about" in capsys.readouterr().err
+    assert "2 layers at 6 sizes, paths at 1 lengths: 40 s" in capsys.readouterr().err
     assert len((tmp_path / "x.csv").read_text().splitlines()) == 1 + 2 * 6

@@ -7,6 +7,7 @@ import pytest
 
 from experiments import command, figure_file, growth_figure, growth_text
 from experiments import growth as cli
+from transformer_ablation import parallel
 from transformer_ablation.benchmark import growth
 from transformer_ablation.config import of_architecture, replace
 from transformer_ablation.vocabulary import EOS, PAD
@@ -59,6 +60,9 @@ def test_batch_is_full_of_pieces_and_ends():
     )
     found = growth.batch(config, 2)
     assert found.target.shape == (2, 1, 48, 256)  # 25,000 / 512
+    of_all = growth.batch(config, parallel.device_count())
+    assert growth.update_call(config).tokens == of_all.target_tokens
+    assert growth.search_call(config).tokens == 16 * 256
     assert found.target_tokens == 2 * 48 * 256 and not (found.source == PAD).any()
     assert (found.source[..., -1] == EOS).all() and found.source.max() < 37_000
     assert not (found.source[..., :-1] == EOS).any()
@@ -73,11 +77,59 @@ def test_operations_of_a_search_are_linear_in_the_beam(tiny_config):
     assert four - two == pytest.approx(2 * (two - one)) and one > two - one
 
 
+def test_what_is_to_go_is_compiling_and_calls():
+    """A call of 2 s and 50 operations was one of 4, of 20 s: 12 were compiling.
+
+    One of 100 operations is 12 + 4 * 4, one of 200 is 12 + 4 * 8.
+    """
+    point = growth.Point(size=1, tokens=10, seconds=0.2, flops=5.0)
+    assert growth.to_go([], [], [50.0], 1.0) is None
+    assert growth.to_go([point], [20.0], [100.0, 200.0], 1.0) == pytest.approx(72)
+    # Rounds of 30 s: 12 + 4 + 34.
+    assert growth.to_go([point], [44.0 + 2.0], [100.0], 30.0) == pytest.approx(12 + 38)
+
+
+def test_each_size_is_heard_of_with_what_is_to_go(tiny_config, monkeypatch):
+    """Calls of a second an operation of base's, each after 5 s of compiling."""
+    base_flops = growth.update_call(
+        growth.configs(tiny_config, growth.AXES["N"])[0][1]
+    ).flops
+    now = [0.0]
+
+    def update(model, config, size, seconds):
+        call = growth.update_call(config)
+        spent = call.flops / base_flops
+        now[0] += 5 + 4 * spent
+        return growth.Point(
+            size, call.tokens, spent / call.tokens, call.flops / call.tokens
+        )
+
+    monkeypatch.setattr(growth, "measure_update", update)
+    heard, axis = [], growth.AXES["N"]
+    growth.measure(
+        lambda *_: None,
+        tiny_config,
+        axis,
+        0.1,
+        lambda size, left: heard.append((size, left)),
+        lambda: now[0],
+    )
+    one, two, three = (
+        growth.update_call(config).flops / base_flops
+        for _, config in growth.configs(tiny_config, axis)
+    )
+    layers = tiny_config.model.num_layers
+    assert one == 1 and [size for size, _ in heard] == [layers * f for f in (1, 2, 4)]
+    assert heard[0][1] is None
+    assert heard[1][1] == pytest.approx(5 + 4 * two + 5 + 4 * three)
+    assert heard[2][1] == pytest.approx(5 + 4 * three)
+
+
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
         ("--sizes=depth", "--sizes: unknown size 'depth'"),
-        ("--seconds=0", "--seconds=0.0: must be a number above 0"),
+        ("--seconds=0", "--seconds=0.0: must be a number of seconds above 0, at most"),
         ("--json=", "--json=: must be the name of a file"),
         ("--figure=growth.gif", "--figure=growth.gif: must be a file that ends in"),
     ],

@@ -30,6 +30,21 @@ def test_loop_counts_as_often_as_it_runs():
     np.testing.assert_allclose(found.run(x, kernel), x @ kernel * 5**6)
 
 
+def test_memory_has_the_largest_array_and_what_is_given():
+    """Weights of all pairs, 256 * 256 numbers of 4 bytes, also within a loop."""
+
+    def attention(x, _):
+        return jax.nn.softmax(x @ x.T) @ x, None
+
+    x = np.ones((256, 4), "float32")
+    once = compiled(lambda x: attention(x, None)[0], x)
+    loop = compiled(lambda x: jax.lax.scan(attention, x, None, length=3)[0], x)
+    assert 2**18 <= once.memory < 2**20 and 2**18 <= loop.memory < 2**20
+    # An input of 4 MiB and as large an output; none between is larger.
+    whole = compiled(lambda x: x + 1, np.ones(2**20, "float32"))
+    assert whole.memory == 2 * 2**22
+
+
 def test_loop_within_a_loop_multiplies():
     inner = product_chain(3)
 

@@ -45,14 +45,43 @@ def test_layers_depend_on_what_they_are_to(base_config):
 
 
 @pytest.mark.parametrize("implementation", ["own", "banded"])
-def test_restricted_attention_crosses_in_steps_of_half_the_window(
-    base_config, implementation
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        # An even window sees r / 2 to the left and r / 2 - 1 to the right, an odd one
+        # (r - 1) / 2 to either side: 63 places in ceil(63 / 7) layers, and so on.
+        (16, 9),
+        (15, 9),
+        (8, 21),
+        (4, 63),
+        (5, 32),
+        # Of 2, nothing ever comes from the right: 63 steps from the left.
+        (2, 63),
+    ],
+)
+def test_restricted_attention_crosses_in_steps_of_its_shorter_side(
+    base_config, implementation, window, expected
 ):
-    """To the left r // 2 = 4 a layer: 63 places in 16 steps."""
     restricted = model(
-        base_config, attention_window=8, attention_implementation=implementation
+        base_config, attention_window=window, attention_implementation=implementation
     )
-    assert layers_to_cross([whole_layer(restricted)], 64) == 16
+    layer = whole_layer(restricted)
+    assert layers_to_cross([layer], 64) == expected
+    # And no two positions of all are farther apart: powers of the matrix of one layer.
+    reach_NN, count = depends(layer, 64), 1
+    reached_NN = reach_NN
+    wanted_NN = np.ones((64, 64), bool) if window > 2 else np.tri(64, dtype=bool)
+    while not reached_NN[wanted_NN].all():
+        reached_NN, count = reached_NN @ reach_NN, count + 1
+    assert count == expected
+
+
+def test_layer_that_adds_nothing_ends_no_cycle(base_config):
+    """Three places, then three 100 apart, which 9 positions do not have: 2 a cycle."""
+    make = functools.partial(
+        convolution, model(base_config, "convolutional"), causal=True
+    )
+    assert layers_to_cross([make(1), make(100)], 9) == 7
 
 
 def test_convolutions_cross_by_their_width_and_dilation(base_config):

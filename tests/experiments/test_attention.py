@@ -174,6 +174,7 @@ def test_runs_stand_beside_each_other(run, folder):
         (["--source=a", "--format=json"], "--format is of the tables"),
         (["--source=a", "--runs=x"], "--runs is of the tables"),
         (["--summary", "--runs=x"], "--runs names all runs"),
+        (["--summary", "--runs="], "--runs names all runs"),
         (["--source= "], "the sentence: the source is blank"),
         (["--source=a", "--source="], "sentence 2: the source is blank"),
         (["--source=a", "--target="], "the sentence: the target is blank"),
@@ -195,6 +196,12 @@ def test_runs_stand_beside_each_other(run, folder):
 def test_refused_request_is_one_message(run, arguments, said):
     code, out, error = run(*arguments)
     assert (code, out) == (2, "") and said in error and "Traceback" not in error
+
+
+@pytest.mark.parametrize("names", ["", ",", "x,"])
+def test_runs_without_names_are_one_message(run, names):
+    code, _, error = run("--summary", f"--runs={names}", of=None)
+    assert code == 2 and f"--runs={names}: must name folders of runs" in error
 
 
 def test_unfit_runs_are_refused(run, base, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from experiments import command, gradients, gradients_figure, gradients_text
 from tests.experiments import tiny_sweeps
 
+AS_TRAINED = "--runs are measured as they were trained; leave it away"
 POINTS = [(0, 0.5), (1, 0.25), (4, 0.0)]
 
 
@@ -45,8 +46,19 @@ def test_every_format_and_the_figure_have_every_curve(tmp_path):
     [
         (["--rows=basis"], "unknown row 'basis'"),
         (["--runs=nowhere"], "nowhere: there is no such folder"),
-        (["--runs=nowhere", "--rows=base"], "leave --config and --rows away"),
-        (["--runs=x", "--config=configs/table3.py:grammar"], "leave --config and"),
+        (["--runs=nowhere"], "folder; name a run's, for example runs/table3/runs/"),
+        (["--runs=x", "--rows=base"], f"--rows: {AS_TRAINED}"),
+        (["--runs=x", "--config=configs/table3.py:grammar"], f"--config: {AS_TRAINED}"),
+        (["--runs=x", "--config=configs/table1.py:grammar"], f"--config: {AS_TRAINED}"),
+        (["--runs=x", "--preset=paper"], f"--preset: {AS_TRAINED}"),
+        (
+            ["--runs=x", "--config.model.d_model=128", "--config.train.seed=0"],
+            f"--config.model.d_model, --config.train.seed: {AS_TRAINED}",
+        ),
+        (["--runs="], "--runs=: must name folders of runs"),
+        (["--runs=,"], "--runs=,: must name folders of runs"),
+        (["--runs=x,"], "--runs=x,: must name folders of runs"),
+        (["--seed=99999999999999999999"], "--seed=99999999999999999999: "),
         (["--figure=g.gif"], "--figure=g.gif: must be a file that ends in"),
         (["--probes=0"], "probes"),
     ],

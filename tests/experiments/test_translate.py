@@ -558,7 +558,9 @@ def test_unusable_run_is_one_message(base, moved, refused, tmp_path):
         f"{tmp_path / 'no'}: there is no such"
     )
     message = refused(f"--run={workdir}")
-    assert f"{workdir}: holds no run" in message and f"--run={workdir}/runs/" in message
+    assert (
+        f"{workdir}: holds no run" in message and f"example {workdir}/runs/" in message
+    )
     (moved / "record.json").write_text("{")
     assert f"{moved / 'record.json'}: not valid JSON" in refused(f"--run={moved}")
 

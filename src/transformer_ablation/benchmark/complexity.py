@@ -1,5 +1,6 @@
 """How operations and time of a layer grow with the length and the width (Table 1)."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -77,10 +78,14 @@ def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 class Budget(NamedTuple):
-    """Seconds for the rounds of one size, each layer's share; and for one call."""
+    """Seconds for the rounds of one size, each layer's share; and for one call.
+
+    ``memory`` is what a call may take, in bytes.
+    """
 
     seconds: float
     most: float
+    memory: float = math.inf
 
 
 Clocks = tuple[timing.Clock, timing.Clock]
@@ -102,7 +107,8 @@ def measure(
     """Points by name, sizes from small to large; ``layers[name](d)`` makes one.
 
     At each size all layers are timed in alternation. A layer that would by its last
-    point and its operations take longer than ``budget.most`` a call is not run.
+    point and its operations take longer than ``budget.most`` a call is not run, nor
+    is one whose program needs more than ``budget.memory``.
     """
     found: dict[str, list[Point]] = {name: [] for name in layers}
     for size in sizes:
@@ -111,7 +117,8 @@ def measure(
             name: _ready(make(size.d), size, batch) for name, make in layers.items()
         }
         notes = {
-            name: _too_long(found[name], each.program.flops / batch, budget.most)
+            name: _too_large(each.program.memory, budget.memory)
+            or _too_long(found[name], each.program.flops / batch, batch, budget.most)
             for name, each in ready.items()
         }
         run = [name for name, note in notes.items() if note is None]
@@ -139,11 +146,18 @@ def _ready(layer: Layer, size: Size, batch: int) -> _Ready:
     return _Ready(lambda: jax.block_until_ready(program.run(*given)), program)
 
 
-def _too_long(points: list[Point], flops: float, most: float) -> str | None:
+def _too_large(memory: int, most: float) -> str | None:
+    if memory <= most:
+        return None
+    needed, there = (f"{size / 2**30:,.1f} GiB" for size in (memory, most))
+    return f"not timed: a call would take {needed} of memory, over {there}"
+
+
+def _too_long(points: list[Point], flops: float, batch: int, most: float) -> str | None:
     timed = [point for point in points if point.seconds]
     if not timed:
         return None
-    expected = timed[-1].seconds * max(1.0, flops / timed[-1].flops)
+    expected = batch * timed[-1].seconds * max(1.0, flops / timed[-1].flops)
     if expected <= most:
         return None
     return f"not timed: a call would take some {expected:.0f} s, over {most:g}"

@@ -3,6 +3,7 @@
 Batches are made up and full, so no corpus is read and every position is real.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -104,11 +105,15 @@ def _get(config: Config, path: str) -> int:
     return getattr(getattr(config, section), name)
 
 
+def _rows(config: Config, devices: int) -> int:
+    """Of a full batch, for each device."""
+    length = config.data.packed_length
+    return max(1, config.data.tokens_per_batch // (length * devices))
+
+
 def batch(config: Config, devices: int) -> Batch:
     """A full batch of made-up pieces: [devices, 1, rows, length] of either side."""
-    length = config.data.packed_length
-    rows = max(1, config.data.tokens_per_batch // (length * devices))
-    shape = (2, devices, 1, rows, length)
+    shape = (2, devices, 1, _rows(config, devices), config.data.packed_length)
     ids = np.random.default_rng(0).integers(
         FIRST_PIECE, config.data.vocabulary_size, shape, np.int32
     )
@@ -121,13 +126,7 @@ def measure_update(model: Any, config: Config, size: int, seconds: float) -> Poi
     updater, given = Updater(model, config), batch(config, parallel.device_count())
     updater.update(given)
     times = timing.repeat(partial(updater.update, given), seconds)
-    tokens, length = given.target_tokens, config.data.packed_length
-    flops = work.training_flops(
-        config.model,
-        config.data.vocabulary_size,
-        work.Work(tokens / length, tokens, tokens),
-    )
-    return _point(size, tokens, timing.spread(times).median, flops)
+    return _point(size, timing.spread(times).median, update_call(config))
 
 
 def measure_search(model: Any, config: Config, size: int, seconds: float) -> Point:
@@ -145,9 +144,30 @@ def measure_search(model: Any, config: Config, size: int, seconds: float) -> Poi
         np.full(SENTENCES, length, np.int32),
     )
     call()
-    tokens = SENTENCES * length
     median = timing.spread(timing.repeat(call, seconds)).median
-    return _point(size, tokens, median, search_flops(config, tokens, length))
+    return _point(size, median, search_call(config))
+
+
+class Call(NamedTuple):
+    """Target tokens and operations of an update, or of a search."""
+
+    tokens: int
+    flops: float
+
+
+def update_call(config: Config) -> Call:
+    """Of one full batch on all devices."""
+    devices, length = parallel.device_count(), config.data.packed_length
+    tokens = devices * _rows(config, devices) * length
+    of = work.Work(tokens / length, tokens, tokens)
+    vocabulary = config.data.vocabulary_size
+    return Call(tokens, work.training_flops(config.model, vocabulary, of))
+
+
+def search_call(config: Config) -> Call:
+    """Of ``SENTENCES`` sentences."""
+    tokens = SENTENCES * config.data.packed_length
+    return Call(tokens, search_flops(config, tokens, config.data.packed_length))
 
 
 def search_flops(config: Config, tokens: int, length: int) -> float:
@@ -160,18 +180,61 @@ def search_flops(config: Config, tokens: int, length: int) -> float:
     return encoder + of(0, config.decode.beam_size * tokens, length, length / 2)
 
 
-def _point(size: int, tokens: int, seconds: float, flops: float) -> Point:
-    return Point(size, tokens, seconds / tokens, flops / tokens)
+def _point(size: int, seconds: float, call: Call) -> Point:
+    return Point(size, call.tokens, seconds / call.tokens, call.flops / call.tokens)
 
 
 def measure(
-    build: Callable[[Config, int], Any], base: Config, axis: Axis, seconds: float
+    build: Callable[[Config, int], Any],
+    base: Config,
+    axis: Axis,
+    seconds: float,
+    hear: Callable[[int, float | None], None] = lambda size, left: None,
+    clock: timing.Clock = time.monotonic,
 ) -> list[Point]:
-    """The points of an axis; ``build(config, vocabulary size)`` makes the model."""
-    call = measure_search if axis.name == "beam" else measure_update
-    found = []
-    for size, config in configs(base, axis):
+    """The points of an axis; ``build(config, vocabulary size)`` makes the model.
+
+    ``hear`` is told of each size before it is measured, and about how many seconds it
+    and those after it will take: None for the first.
+    """
+    search = axis.name == "beam"
+    call, of = (
+        (measure_search, search_call) if search else (measure_update, update_call)
+    )
+    found: list[Point] = []
+    spent: list[float] = []
+    asked = configs(base, axis)
+    for number, (size, config) in enumerate(asked):
+        flops = [of(other).flops for _, other in asked[number:]]
+        hear(size, to_go(found, spent, flops, seconds))
+        start = clock()
         model = build(config, config.data.vocabulary_size)
         found.append(call(model, config, size, seconds))
         parallel.forget_programs()
+        spent.append(clock() - start)
     return found
+
+
+def to_go(
+    found: Sequence[Point],
+    spent: Sequence[float],
+    flops: Sequence[float],
+    seconds: float,
+) -> float | None:
+    """Seconds for points with calls of so many ``flops``; None without one to go by.
+
+    Calls are as fast an operation as the last point's. What the points took in all,
+    ``spent``, beside their calls is compiling, and as long again at most.
+    """
+    if not found:
+        return None
+
+    def calls(each: float) -> float:  # one to compile, and the rounds
+        return each + max(3 * each, seconds + each)
+
+    apart = max(
+        max(0.0, all_ - calls(p.seconds * p.tokens))
+        for all_, p in zip(spent, found, strict=True)
+    )
+    rate = found[-1].seconds / found[-1].flops
+    return sum(apart + calls(each * rate) for each in flops)

@@ -21,12 +21,15 @@ class Program(NamedTuple):
     """``run(*arguments)`` is the compiled function.
 
     ``sequential`` is 1 without a loop; None where the compiler does not know how
-    often one runs.
+    often one runs. ``memory``, in bytes, is what the compiler counts of arguments,
+    results and what is between, or the largest array of the function if that is more:
+    on a CPU what a fused product of attention takes is not counted.
     """
 
     run: Callable[..., Any]
     flops: float
     sequential: int | None
+    memory: int = 0
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Program:
@@ -34,13 +37,28 @@ def compiled(function: Callable[..., Any], *arguments: Any) -> Program:
     found = jax.jit(function).lower(*arguments).compile()
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     flops = _counted(found) + sum(_repeated(jaxpr))
-    return Program(found, flops, sequential_steps(found.as_text()))
+    memory = max(_memory(found), _largest(jaxpr))
+    return Program(found, flops, sequential_steps(found.as_text()), memory)
 
 
 def _counted(program: Any) -> float:
     costs = program.cost_analysis()
     costs = costs[0] if isinstance(costs, list) else costs
     return float(costs.get("flops", 0.0))
+
+
+def _memory(program: Any) -> int:
+    sizes = program.memory_analysis()
+    parts = ("argument", "output", "temp")
+    return sum(getattr(sizes, f"{part}_size_in_bytes", 0) for part in parts)
+
+
+def _largest(jaxpr: Any) -> int:
+    """Bytes of the largest array that any of a function's steps makes."""
+    inner = (each for equation in jaxpr.eqns for each in _inside(equation.params))
+    within = max((_largest(each.jaxpr) for each in inner), default=0)
+    made = (v.aval for equation in jaxpr.eqns for v in equation.outvars)
+    return max([within, *(each.size * each.dtype.itemsize for each in made)])
 
 
 def _repeated(jaxpr: Any) -> Iterator[float]:

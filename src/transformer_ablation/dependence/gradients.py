@@ -159,9 +159,17 @@ class Sample(NamedTuple):
 
 
 def curves(
-    model: EncoderDecoder, params: Any, split: TokenizedSplit, sample: Sample, seed: int
+    model: EncoderDecoder,
+    params: Any,
+    split: TokenizedSplit,
+    sample: Sample,
+    seed: int,
+    done: Callable[[], None] = lambda: None,
 ) -> Curves:
-    """Mean norms by distance, over all sentences of a split and some positions."""
+    """Mean norms by distance, over all sentences of a split and some positions.
+
+    ``done`` is called after each ``sample.rows`` sentences.
+    """
     width = [int(side.lengths.max()) for side in (split.source, split.target)]
 
     @jax.jit
@@ -192,6 +200,7 @@ def curves(
             _add(sums["target"], t - 1 - np.arange(t), found.target[q, b, :t])
             k = length - 1 - np.arange(length) + t
             _add(sums["source"], k, found.source[q, b, :length])
+        done()
     return Curves(*(_points(*sums[side]) for side in Curves._fields))
 
 

@@ -1,4 +1,4 @@
-"""How many layers it takes until one end of a sequence depends on the other.
+"""How many layers it takes until the ends of a sequence depend on each other.
 
 What a layer's output depends on is found from its gradients, with random weights: from
 a random cotangent at one position, the gradient at every position of the input, which
@@ -46,19 +46,28 @@ def depends(layer: Layer, n: int, seed: int = 0) -> np.ndarray:
 
 
 def layers_to_cross(layers: Sequence[Layer], n: int) -> int | None:
-    """Layers until the last position depends on the first; None if it never does.
+    """Layers until both ends of a sequence depend on each other; None if never.
 
     The stack has ``layers`` from the input upwards, and again from the first one if
-    that is not enough. A recurrent layer looks back only, so this is the end of it
-    that can depend on the other; with layers that look both ways either end will do.
+    that is not enough. An even window reaches one place farther to the left than to
+    the right, so the last position may depend on the first in fewer layers than the
+    first on the last: the larger number counts. A direction in which nothing ever
+    passes, as the future of a recurrent layer, is left out.
     """
     matrices = [depends(layer, n, seed) for seed, layer in enumerate(layers)]
-    reached_N = np.arange(n) == 0
-    for count in itertools.count(1):
-        reached_before_N = reached_N
-        reached_N = (matrices[(count - 1) % len(matrices)] & reached_N).any(axis=1)
-        if reached_N[-1]:
-            return count
-        if count % len(matrices) == 0 and (reached_N == reached_before_N).all():
+    crossed = (_crossed(matrices, *ends) for ends in ((0, n - 1), (n - 1, 0)))
+    return max((count for count in crossed if count is not None), default=None)
+
+
+def _crossed(matrices: Sequence[np.ndarray], first: int, last: int) -> int | None:
+    """Layers until the output at ``last`` depends on the input at ``first``."""
+    reached_N = np.arange(len(matrices[0])) == first
+    for done in itertools.count(0, len(matrices)):
+        before_N = reached_N
+        for count, matrix in enumerate(matrices, done + 1):
+            reached_N = (matrix & reached_N).any(axis=1)
+            if reached_N[last]:
+                return count
+        if (reached_N == before_N).all():
             return None
     return None

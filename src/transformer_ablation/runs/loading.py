@@ -43,7 +43,7 @@ def read_run(directory: Path) -> SavedRun:
       LoadError, RecordError, VocabularyError: no such folder, no run, or a broken one.
     """
     if not directory.is_dir():
-        example = "name a run's, for example --run=runs/table3/runs/base/seed0"
+        example = "name a run's, for example runs/table3/runs/base/seed0"
         raise LoadError(f"{directory}: there is no such folder; {example}")
     record = read_record(directory)
     mapping = read_json(path := directory / "config.json")
@@ -51,7 +51,7 @@ def read_run(directory: Path) -> SavedRun:
         below = sorted(directory.glob("runs/*/seed*")) or sorted(
             directory.glob("seed*")
         )
-        hint = f"; name a run in it, for example --run={below[0]}" if below else ""
+        hint = f"; name a run in it, for example {below[0]}" if below else ""
         raise LoadError(f"{directory}: holds no run (config.json is missing){hint}")
     try:
         config = from_mapping(mapping)
