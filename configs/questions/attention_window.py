@@ -4,6 +4,9 @@ Section 4 proposes attention restricted to a neighbourhood of r positions for lo
 sequences (a cost of O(r n d), paths of n / r) and leaves it to future work. Here the
 self-attention of both stacks sees a neighbourhood of r positions around its own, the
 decoder's the half of it that has been; attention from target to source stays whole.
+
+6 rows, 6 minutes of two cores at ``grammar`` by ``plan``, one seed: r = 1 loses 11.3
+BLEU, three positions and more do as well as all. More in docs/questions.md.
 """
 
 from configs import table3
