@@ -46,7 +46,7 @@ def table_notes(
 
 
 def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
-    text = "A blank cell is equal to base. Δ is the row minus base."
+    text = "In the columns of the config a blank is equal to base"
     if not any(row.is_base for row in rows):
         base = flatten(sweep["config"])
         named = dict(PAPER_COLUMNS)
@@ -55,7 +55,10 @@ def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
                 if path not in named.values():
                     named[path] = path
         fields = [f"{name} {cell(p, base[p])}" for name, p in named.items()]
-        text = f"A blank cell is equal to base, which has no row: {', '.join(fields)}."
+        text += f", which has no row: {', '.join(fields)}"
+    text += "; in the others it is no number."
+    if any(row.is_base for row in rows):
+        text += " Δ is the row minus base."
     most = max(len(m.values) for row in rows for m in (row.ppl, row.bleu))
     if most < 2:
         chance = " One seed a row: a difference may be chance."
