@@ -9,6 +9,7 @@ from experiments import command, table_flags
 from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.output import output_file, put
 from experiments.telling import tell
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.figure_files import write_figures
 from transformer_ablation.report.render import check_format, render
@@ -57,7 +58,7 @@ def print_table(
     if folder is not None:
         tell(f"drawing figures in {folder}")
         drawn = write_figures(table, folder, tell)
-        print(f"wrote {len(drawn)} files in {folder}", file=sys.stderr)
+        print(f"wrote {counted(len(drawn), 'file')} in {folder}", file=sys.stderr)
 
 
 COMMAND = command.Command(

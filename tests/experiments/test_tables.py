@@ -235,6 +235,12 @@ def test_table_prints_where_the_terminal_lacks_its_letters(workdir):
         assert f" {slow}\n" not in imported
 
 
+def test_one_run_is_told_in_the_singular(tmp_path, capsys):
+    write_sweep(tmp_path, written.sweep(written.paper_rows(("base",))))
+    assert command.run(status.COMMAND, [f"--workdir={tmp_path}"]) == 0
+    assert capsys.readouterr().out.endswith("\n1 run: 1 pending\n")
+
+
 def test_status_shows_every_run_of_the_sweep(workdir, capsys):
     assert command.run(status.COMMAND, [f"--workdir={workdir}"]) == 0
     out = capsys.readouterr().out
