@@ -5,7 +5,7 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, table_flags
+from experiments import command, shared_flags, table_flags
 from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.output import output_file, put
 from experiments.telling import tell
@@ -21,6 +21,7 @@ def body(values: flags.FlagValues) -> None:
     """Prints or writes the table of the workdir."""
     if values["workdir"].value is None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
+    shared_flags.check_sweep("workdir", values["workdir"].value)
     print_table(
         values["workdir"].value,
         values["format"].value,
