@@ -55,7 +55,7 @@ def define_workdir(values: flags.FlagValues, text: str = "folder of the sweep") 
     flags.DEFINE_string("workdir", None, text, flag_values=values)
 
 
-def check_sweep(flag: str, folder: str) -> None:
+def check_sweep(flag: str, folder: str | Path) -> None:
     """The library, which finds out too, does not know what the flag is called.
 
     Raises:

@@ -21,7 +21,6 @@ def body(values: flags.FlagValues) -> None:
     """Prints or writes the table of the workdir."""
     if values["workdir"].value is None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
-    shared_flags.check_sweep("workdir", values["workdir"].value)
     print_table(
         values["workdir"].value,
         values["format"].value,
@@ -51,6 +50,7 @@ def print_table(
     if figures is not None:
         need_matplotlib("--figures")
         folder = writable_folder(figures, "figures")
+    shared_flags.check_sweep("workdir", workdir)
     with damage_named(workdir):
         table = read_table(workdir, options, tell)
         details = read_details(workdir, table) if format == "html" else None
