@@ -13,6 +13,7 @@ from experiments.telling import tell
 from transformer_ablation import parallel
 from transformer_ablation.evaluate.head_summary import MEASURES, summarize
 from transformer_ablation.report import head_table, samples
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.head_quantities import HeadRow, HeadTable, known
 from transformer_ablation.runs.loading import SavedRun
 
@@ -81,7 +82,7 @@ def _of_run(
     pairs = prepared.validation.take(places)
     facts |= {"updates": trained.steps, "sentences": len(pairs)}
     if options.summary:
-        tell(f"summing up the attention in {len(pairs)} sentences")
+        tell(f"summing up the attention in {counted(len(pairs), 'sentence')}")
         summary = summarize(trained.model, trained.params, pairs)
         facts |= {f"{kind} queries": n for kind, n in summary.queries.items()}
         for kind, means in summary.means.items():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from transformer_ablation.sweep.plan import size
+from transformer_ablation.sweep.plan import counted, size
 
 SIDES = ("source", "target")
 ADVICE = "In brackets: quartiles. Other work on the machine moves them, and medians."
@@ -15,8 +15,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     versions = " ".join(f"{name} {packages[name]}" for name in ("python", "jax"))
     chosen = [f"{k}={v}" for k, v in found["environment"].items() if v is not None]
     lines = [
-        f"{found['date']}: {device['count']} {device['platform']} devices, "
-        f"{machine['cores']} cores of {machine['processor']}, {versions}, "
+        f"{found['date']}: {counted(device['count'], device['platform'] + ' device')}, "
+        f"{counted(machine['cores'], 'core')} of {machine['processor']}, {versions}, "
         f"load {machine['load'][0]:.1f} at the start",
         f"environment: {' '.join(chosen) or 'nothing that matters is set'}",
     ]

@@ -1,9 +1,9 @@
 """The one wrapper of every command line: flags, help, messages, exit codes.
 
 Exit 0 on success, 2 on a refused request, 1 on a failure, 75 if told to stop by a
-signal or a limit. A user's mistake is one message on stderr: an error of a subclass of
-ValueError defined in this project. One that is a failure, not a refusal (no network,
-say) has ``exit_code = 1``. Any other exception is a bug and keeps its traceback.
+signal or a limit, 130 by Ctrl-C while it loads. A user's mistake is one message on
+stderr: an error of a subclass of ValueError of this project. A failure, not a refusal
+(no network, say), has ``exit_code = 1``. Others are bugs and keep their traceback.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from functools import partial
 
 from absl import flags
 
-from experiments import overrides, preset_flag, telling
+from experiments import loaded, overrides, preset_flag, telling
 from experiments.help_text import flag_error, help_text
 from transformer_ablation.sweep import file, stopping
 from transformer_ablation.sweep.failures import out_of_space
@@ -65,11 +65,11 @@ def run(command: Command, arguments: list[str]) -> int:
     if command.takes_config:
         preset_flag.define(values)
     if HELP & set(arguments):
-        print(
-            help_text(command.summary, command.examples, values, command.takes_config)
-        )
+        out = help_text(command.summary, command.examples, values, command.takes_config)
+        print(out)
         return 0
     try:
+        loaded()
         with telling.own_warnings(PACKAGES):
             return _run(command, values, arguments) or 0
     except (flags.Error, UsageError) as error:

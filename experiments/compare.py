@@ -48,6 +48,7 @@ def _found(values: flags.FlagValues) -> Found:
                 f"--{name} is missing; for example --{name}={example} (or name two "
                 "folders with --runs)"
             )
+    shared_flags.check_sweep("workdir", values.workdir)
     seeds = None if values.seeds is None else parse_seeds(values.seeds, 0)
     return find_rows(Path(values.workdir), values.rows, seeds, values.split, tell)
 

@@ -65,7 +65,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     if options.format == "json":
         print(json.dumps({**plan.as_json(counted), "notes": notes}, indent=1))
     else:
-        print("\n".join([plan.as_text(counted), *notes]))
+        print(plan.as_text(counted, notes))
 
 
 def _measure(options: flags.FlagValues, expanded: list) -> plan.StepTimes:

@@ -9,6 +9,7 @@ from experiments import command, data_report, shared_flags
 from transformer_ablation.data import filters
 from transformer_ablation.data.summary import example_lines, summarize
 from transformer_ablation.data.tokens import prepare
+from transformer_ablation.report.columns import counted
 from transformer_ablation.sweep.file import SweepFile
 
 
@@ -61,7 +62,7 @@ def as_text(found: dict) -> str:
             *data_report.findings(manifest),
             "",
             f"training pairs: {filters.as_text(found['filters'])}",
-            f"{found['updates_per_epoch']:,} updates an epoch; padding: "
+            f"{counted(found['updates_per_epoch'], 'update')} an epoch; padding: "
             f"{padding['source']:.1%} of source, {padding['target']:.1%} of target",
             "rows x source x target: "
             + ", ".join(f"{r}x{s}x{t}" for r, s, t in shapes),

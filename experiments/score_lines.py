@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from transformer_ablation.report.columns import counted
+
 
 def as_lines(entries: Sequence[dict[str, Any]]) -> str:
     """A line a score, for people."""
@@ -14,7 +16,12 @@ def _line(score: dict[str, Any]) -> str:
     which = f"average of {len(steps)} checkpoints" if len(steps) > 1 else "checkpoint"
     text = (
         f"{score['split']} {score['metric']} {score['value']:.2f} "
-        f"({score['sentences']:,} sentences, {which} {', '.join(map(str, steps))})"
+        f"({counted(score['sentences'], 'sentence')}, {which} "
+        f"{', '.join(map(str, steps))})"
     )
-    told = [text, cut and f"{cut:,} hypotheses hit the length cap", score["signature"]]
+    told = [
+        text,
+        cut and f"{counted(cut, 'hypothesis', 'hypotheses')} hit the length cap",
+        score["signature"],
+    ]
     return "; ".join(filter(None, told))

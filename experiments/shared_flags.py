@@ -5,6 +5,7 @@ from pathlib import Path
 from absl import flags
 
 from experiments.command import UsageError
+from transformer_ablation.report.record import SWEEP_FILE, RecordError
 from transformer_ablation.runs.cache_folder import cache_folder as named_cache
 
 
@@ -65,6 +66,23 @@ def check_seconds(options: flags.FlagValues, name: str, longest: float) -> None:
 def define_workdir(values: flags.FlagValues, text: str = "folder of the sweep") -> None:
     """--workdir."""
     flags.DEFINE_string("workdir", None, text, flag_values=values)
+
+
+def check_sweep(flag: str, folder: str | Path) -> None:
+    """The library, which finds out too, does not know what the flag is called.
+
+    Raises:
+      RecordError: there is no such folder, or neither a sweep nor a run in it.
+    """
+    path, what = Path(folder), "no such folder"
+    if path.is_dir():
+        if (path / SWEEP_FILE).exists() or any(path.glob("runs/*/seed*")):
+            return
+        what = f"holds neither {SWEEP_FILE} nor a run"
+    raise RecordError(
+        f"--{flag}: {folder}: {what}; name the folder of a sweep, or start one there "
+        "with python -m experiments.sweep"
+    )
 
 
 def define_format(

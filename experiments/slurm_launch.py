@@ -12,6 +12,7 @@ from experiments import shared_flags, slurm_follow, slurm_jobs, sweep_runs
 from experiments.slurm_jobs import path_of
 from experiments.sweep_launch import cost
 from experiments.telling import tell
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.json_file import write_text
 from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import (
@@ -65,7 +66,10 @@ def _submit(
         _send(workdir, cache, left[start : start + most], asked, dry_run)
     busy = len(todo) - len(ended) - len(left)
     words = f"{len(ended)} finished, {busy} in the queue already"
-    print(f"{len(left)} of {len(todo)} runs to submit; {words}", file=sys.stderr)
+    print(
+        f"{len(left)} of {counted(len(todo), 'run')} to submit; {words}",
+        file=sys.stderr,
+    )
     return Outcome({}, {}, False)
 
 
@@ -100,7 +104,7 @@ def _send(
     write_text(folder / slurm_jobs.JOB, f"{job}\n")
     where = shlex.quote(f"--workdir={workdir}")
     print(
-        f"submitted job {job}: {len(names)} runs, logs in {folder}\n"
+        f"submitted job {job}: {counted(len(names), 'run')}, logs in {folder}\n"
         f"follow it: python -m experiments.status {where}\n"
         f"cancel it: python -m experiments.sweep {where} --cancel"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, slurm_status, status_text
+from experiments import command, shared_flags, slurm_status, status_text
 from experiments.output import print_text
 from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.run_status import RunStatus, read_status
@@ -29,6 +29,7 @@ def body(values: flags.FlagValues) -> None:
     workdir = values["workdir"].value
     if workdir is None:
         raise command.UsageError("--workdir is missing; name the folder of a sweep")
+    shared_flags.check_sweep("workdir", workdir)
     if values["watch"].value:
         _check_watch(values["format"].value)
         # A queue is many people's; one's own files may be read as often as one likes.

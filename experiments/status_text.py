@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from transformer_ablation.report.run_status import RunStatus
-from transformer_ablation.sweep.plan import duration
+from transformer_ablation.sweep.plan import counted, duration
 
 HEADINGS = tuple("row seed state step loss steps/s tokens/s spent left sign".split())
 LEFT_ALIGNED = ("row", "state")
@@ -39,7 +39,7 @@ def as_text(runs: Sequence[RunStatus]) -> str:
             lines.append(f"    held by {run.held_by}")
     states = [run.state for run in runs]
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
-    return "\n".join([*lines, "", f"{len(runs)} runs: {counts}"]) + "\n"
+    return "\n".join([*lines, "", f"{counted(len(runs), 'run')}: {counts}"]) + "\n"
 
 
 def _indented(text: str) -> list[str]:

@@ -50,8 +50,8 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
         outcome = slurm_launch.launch(options, sweep_file, request)
     else:
         stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
-        with sweep_launch.shares(options) as shares, stopping.at_limits(stop, minutes):
-            launch = sweep_launch.launcher(cache, stop, shares)
+        with sweep_launch.shares(options) as had, stopping.at_limits(stop, minutes):
+            launch = sweep_launch.launcher(cache, stop, *had)
             _, outcome = sweep_runs.complete(
                 workdir, sweep_file, request, cache, launch
             )

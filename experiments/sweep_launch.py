@@ -3,15 +3,16 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments import origin, sweep_record
 from transformer_ablation.report.record import read_record
-from transformer_ablation.sweep import devices, pool, runs, stopping
+from transformer_ablation.sweep import devices, plan, pool, runs, stopping
 from transformer_ablation.sweep.device_locks import DeviceLocks
 from transformer_ablation.sweep.devices import Share
+from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.progress import Reporter
 from transformer_ablation.sweep.protocols import Hear, StartWorker
@@ -25,8 +26,12 @@ def launch(
     start_worker: StartWorker,
     shares: Sequence[Share] = (Share(),),
     stop: stopping.Stop | None = None,
+    busy: Sequence[str] = (),
 ) -> Outcome:
-    """Run what has no result; without anything to run, no worker is started."""
+    """Run what has no result; without anything to run, no worker is started.
+
+    ``busy`` are devices of the shares that another sweep has too.
+    """
     states = runs.finals(todo, read_record)
     if len(states) == len(todo):
         outcome = Outcome(states, {}, False)
@@ -35,6 +40,13 @@ def launch(
             ended += f", or diverged ({outcome.diverged} of {len(todo)})"
         print(f"nothing to do: {ended}", file=sys.stderr)
         return outcome
+    if busy:
+        print(
+            f"in use by another sweep of this machine too: device {', '.join(busy)}; "
+            "runs that share one are slower, and on a GPU may lack memory",
+            file=sys.stderr,
+        )
+    print(estimate(todo, states), file=sys.stderr)
     with Reporter(cost, jobs=len(shares)) as reporter:
         return pool.launch(
             todo,
@@ -49,27 +61,24 @@ def launch(
 
 
 @contextlib.contextmanager
-def shares(options: Any) -> Iterator[list[Share]]:
-    """What --jobs and --devices_per_run ask for, of devices no other launcher has."""
+def shares(options: Any) -> Iterator[tuple[list[Share], list[str]]]:
+    """What --jobs and --devices_per_run ask for, of devices no other launcher has;
+    and those of them that one has all the same."""
     with DeviceLocks() as locks:
         found = devices.shares(
             options.jobs, options.devices_per_run, os.environ, locks.take
         )
-        if locks.busy:
-            listed = ", ".join(locks.busy)
-            print(
-                f"in use by another sweep of this machine too: device {listed}; "
-                "runs that share one are slower, and on a GPU may lack memory",
-                file=sys.stderr,
-            )
-        yield found
+        yield found, locks.busy
 
 
 def launcher(
-    cache: Path, stop: stopping.Stop, shares: Sequence[Share] = (Share(),)
+    cache: Path,
+    stop: stopping.Stop,
+    shares: Sequence[Share] = (Share(),),
+    busy: Sequence[str] = (),
 ) -> Callable[[list[runs.Run]], Outcome]:
     """``launch(runs)`` with workers in processes of their own."""
-    return lambda todo: launch(todo, worker_starter(cache), shares, stop)
+    return lambda todo: launch(todo, worker_starter(cache), shares, stop, busy)
 
 
 def cost(run: runs.Run) -> float:
@@ -77,6 +86,23 @@ def cost(run: runs.Run) -> float:
     from transformer_ablation.model.accounting import step_flops
 
     return run.config.train.steps * step_flops(run.config)
+
+
+def estimate(todo: Sequence[runs.Run], states: Mapping[str, str]) -> str:
+    """What is to be run, and the time that ``plan`` would say for it."""
+    left = [run for run in todo if run.name not in states]
+    trained = {
+        training(run.config) for run in todo if states.get(run.name) == "finished"
+    }
+    costs = {training(run.config): cost(run) for run in left}
+    flops = sum(value for key, value in costs.items() if key not in trained)
+    rate = plan.DEFAULT_FLOPS_PER_SECOND
+    return (
+        f"{plan.counted(len(left), 'run')} to do: {flops:.2e} FLOPs, about "
+        f"{plan.duration(flops / rate)} by plan's rough estimate ({rate:.3g} FLOP/s "
+        "sustained, as of two laptop cores; one run after the other, without compiling "
+        "and scoring; plan --measure tries this machine)"
+    )
 
 
 def worker_starter(cache: Path) -> StartWorker:

@@ -10,7 +10,7 @@ from typing import Any
 from experiments import run_board
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
-from transformer_ablation.model.accounting import paper_counts
+from transformer_ablation.model import accounting
 from transformer_ablation.report import record
 from transformer_ablation.sweep.file import SweepFile
 from transformer_ablation.sweep.rows import ExpandedRow
@@ -66,21 +66,22 @@ def merged(
 
 def _seeds(previous: Mapping[str, Any] | None, row: Mapping[str, Any] | None) -> list:
     """Seeds that a row was asked for earlier."""
-    if previous is None or row is None:
-        return []
-    return row.get("seeds", previous["seeds"])
+    return row.get("seeds", previous["seeds"]) if previous and row else []
 
 
 def _row(item: ExpandedRow) -> dict[str, Any]:
-    paper = item.paper
+    paper, config = item.paper, item.config
+    size, per_step = config.data.vocabulary_size, accounting.step_flops(config)
     return {
         "name": item.row.name,
         "group": item.row.group,
         "label": item.row.label,
         "changes": item.changed,
         "paper": None if paper is None else dataclasses.asdict(paper),
-        "paper_counts": paper_counts(item.config.model),
-        "config": to_mapping(item.config),
+        "parameters": accounting.parameter_counts(config.model, size),
+        "paper_counts": accounting.paper_counts(config.model),
+        "flops": {"per_step": per_step, "training": per_step * config.train.steps},
+        "config": to_mapping(config),
     }
 
 

@@ -2,7 +2,7 @@
 
 from absl import flags
 
-from experiments import command, table_flags
+from experiments import command, shared_flags, table_flags
 from experiments.output import output_file, put
 from transformer_ablation.report.pairs_table import read_pairs
 from transformer_ablation.report.render import check_format
@@ -27,6 +27,8 @@ def body(options: flags.FlagValues) -> None:
             "for example --workdirs=runs/table2_de,runs/table2_fr"
         )
     check_format(options.format, FORMATS)
+    for workdir in workdirs:
+        shared_flags.check_sweep("workdirs", workdir)
     place = output_file(options.out, options.format)
     found = read_pairs(workdirs, table_flags.shown(options))
     text = render(found, options.format)

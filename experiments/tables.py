@@ -5,10 +5,11 @@ from pathlib import Path
 
 from absl import flags
 
-from experiments import command, table_flags
+from experiments import command, shared_flags, table_flags
 from experiments.figure_folder import need_matplotlib, writable_folder
 from experiments.output import output_file, put
 from experiments.telling import tell
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.figure_files import write_figures
 from transformer_ablation.report.render import check_format, render
@@ -49,6 +50,7 @@ def print_table(
     if figures is not None:
         need_matplotlib("--figures")
         folder = writable_folder(figures, "figures")
+    shared_flags.check_sweep("workdir", workdir)
     with damage_named(workdir):
         table = read_table(workdir, options, tell)
         details = read_details(workdir, table) if format == "html" else None
@@ -57,7 +59,7 @@ def print_table(
     if folder is not None:
         tell(f"drawing figures in {folder}")
         drawn = write_figures(table, folder, tell)
-        print(f"wrote {len(drawn)} files in {folder}", file=sys.stderr)
+        print(f"wrote {counted(len(drawn), 'file')} in {folder}", file=sys.stderr)
 
 
 COMMAND = command.Command(

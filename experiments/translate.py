@@ -89,8 +89,9 @@ def _stream(
             all_known=many,
             done=done,
         )
+    seconds = time.monotonic() - start
     if place is not None:
-        print(f"wrote {place}: {count:,} lines in {time.monotonic() - start:.1f} s")
+        print(f"wrote {place}: {count:,} line{'s' * (count != 1)} in {seconds:.1f} s")
 
 
 def _bar(seen: line_files.Seen | None, to_file: bool) -> Any:

@@ -1,4 +1,4 @@
-"""docs/reproduce.md: what it tells to type is accepted, its figures are computed."""
+"""What the docs tell to type is accepted; figures of reproduce.md are computed."""
 
 import dataclasses
 import importlib
@@ -12,32 +12,73 @@ import subprocess
 import pytest
 
 from configs import base
-from experiments import command, decoding_flags, sweep
+from experiments import __main__, command, decoding_flags, sweep
 from transformer_ablation import config
 from transformer_ablation.data import wmt14
 from transformer_ablation.sweep import rows
 
-TEXT = (pathlib.Path(__file__).parents[1] / "docs" / "reproduce.md").read_text()
-BLOCKS = re.findall(r"^```\w*\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-PYTHON = re.compile(r"(?:exec )?python -m experiments\.(\w+)(.*)")
+ROOT = pathlib.Path(__file__).parents[1]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"(?:^|.*[ /])python3? -m experiments\.(\w+)(.*)")
+# For the row of a script, a config, and one that README tells to write.
+STAND_INS = {
+    "$ROW": "base",
+    "--config=F ": "--config=configs/table3.py:grammar ",
+    "--config=configs/norms.py:grammar": "--config=configs/table3.py:grammar",
+}
+# Flags without which a command is refused; of several sets one is needed.
+NEEDED = {
+    "attention": [["run"], ["runs"]],
+    "compare": [["workdir", "rows"], ["runs"]],
+    "evaluate": [["run"]],
+    "export": [["run", "out"]],
+    "status": [["workdir"]],
+    "sweep": [["workdir"]],
+    "table2": [["workdirs"]],
+    "tables": [["workdir"]],
+    "train": [["workdir"]],
+    "translate": [["run"]],
+}
+TEXT = (ROOT / "docs" / "reproduce.md").read_text()
+BLOCKS = BLOCK.findall(TEXT)
 
 
-def written_commands():
-    """(name, arguments) of every command, with base for the row of a script."""
-    lines = [line.strip() for block in BLOCKS for line in block.splitlines()]
+def written_commands(blocks=BLOCKS):
+    """(name, arguments) of every command of the blocks, without what the shell does."""
+    lines = [x for block in blocks for x in block.replace("\\\n", " ").splitlines()]
+    for old, new in STAND_INS.items():
+        lines = [line.replace(old, new) for line in lines]
     found = [match.groups() for line in lines if (match := PYTHON.match(line))]
-    return [(name, shlex.split(text.replace("$ROW", "base"))) for name, text in found]
+    return [
+        (name, shlex.split(re.split(r" [<>|] ", text)[0], comments=True))
+        for name, text in found
+    ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), written_commands())
-def test_command_is_accepted(name, arguments, repository, monkeypatch):
+def all_commands():
+    """Those of README and of all docs, with the file's name."""
+    for path in DOCS:
+        for name, arguments in written_commands(BLOCK.findall(path.read_text())):
+            yield path.name, name, arguments
+
+
+def lacking(name, options):
+    """The flags that it lacks, of each set that would do; empty where one does."""
+    sets = [[f for f in need if not options[f].value] for need in NEEDED.get(name, ())]
+    return [] if [] in sets else sets
+
+
+@pytest.mark.parametrize(("file", "name", "arguments"), list(all_commands()))
+def test_command_is_accepted(file, name, arguments, repository, monkeypatch):
     """Its flags, its config and its rows; the data and the training are left out."""
     monkeypatch.chdir(repository)
     reached = []
 
     def body(options, sweep_file=None):
         reached.append(name)
-        if name == "evaluate":
+        assert lacking(name, options) == []
+        if name == "evaluate" and file == "reproduce.md":
             kept = 20 if "/big/" in options.run else 5  # as the sweep above it says
             trained = config.from_mapping(base.get_config())
             trained = config.replace(trained, {"train.keep_checkpoints": kept})
@@ -46,12 +87,33 @@ def test_command_is_accepted(name, arguments, repository, monkeypatch):
             sweep._check_options(options)
         if sweep_file is not None:
             asked = options.rows if "rows" in options else None
+            asked = asked or (["base"] if name == "bench" else None)  # as it says
             chosen = rows.select(sweep_file.rows, asked)
             assert rows.expand(sweep_file.base, chosen)
 
     written = importlib.import_module(f"experiments.{name}").COMMAND
     code = command.run(dataclasses.replace(written, body=body), arguments)
     assert (code, reached) == (0, [name])
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_needed_flags_are_those_that_a_command_asks_for(name, repository, capsys):
+    written = importlib.import_module(f"experiments.{name}").COMMAND
+    given = ["--config=configs/table3.py:grammar"] * written.takes_config
+    given += ["--summary"] * (name == "attention")  # which asks first what for
+    assert command.run(written, given) == 2
+    assert f"--{NEEDED[name][0][0]} is missing" in capsys.readouterr().err
+    first, *more = NEEDED[name][0]
+    for flag in more:
+        assert command.run(written, [*given, f"--{first}=nowhere"]) == 2
+        assert f"--{flag} is missing" in capsys.readouterr().err
+
+
+def test_every_command_that_asks_for_a_flag_is_among_them():
+    asking = re.compile(r"--(?!config)\S+ is missing|run_folder\(")
+    paths = {name: ROOT / f"experiments/{name}.py" for name in __main__.names()}
+    found = {name for name, path in paths.items() if asking.search(path.read_text())}
+    assert found <= set(NEEDED)
 
 
 def cells(heading):

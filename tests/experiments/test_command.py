@@ -2,6 +2,10 @@
 
 import errno
 import importlib
+import os
+import signal
+import subprocess
+import sys
 import textwrap
 import warnings
 
@@ -349,3 +353,58 @@ def test_own_warnings_are_messages_and_others_stay_what_they_are(capsys):
         assert command.run(made, []) == 0
     assert capsys.readouterr().err == "folder: read-only\n"
     assert len(others) == 1
+
+
+@pytest.fixture
+def started(repository, tmp_path):
+    """``started(name, *arguments, **more)``: a command in a process of its own.
+
+    A module that it imports first sends Ctrl-C where ``INTERRUPT`` is set.
+    """
+    (tmp_path / "first/absl").mkdir(parents=True)
+    (tmp_path / "first/absl/__init__.py").write_text(
+        "import os, signal, sys\n"
+        "if os.environ.get('INTERRUPT'):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    raise ImportError('goes on')\n"
+        "found = [os.path.join(p, 'absl') for p in sys.path]\n"
+        "__path__ = [p for p in found if os.path.isfile(p + '/app.py')]\n"
+    )
+
+    def started(name, *arguments, **more):
+        path = os.pathsep.join([str(tmp_path / "first"), str(repository / "src")])
+        return subprocess.run(
+            [sys.executable, "-m", name, *arguments],
+            cwd=repository,
+            env={**os.environ, "PYTHONPATH": path, **more.pop("env", {})},
+            capture_output=True,
+            text=True,
+            **more,
+        )
+
+    return started
+
+
+@pytest.mark.parametrize("name", ["tables", "sweep"])
+def test_ctrl_c_while_a_command_loads_is_one_line(started, name):
+    done = started(f"experiments.{name}", env={"INTERRUPT": "1"})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored(started):
+    """As a shell script has it of a command in the background."""
+
+    def ignore():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    done = started("experiments.tables", env={"INTERRUPT": "1"}, preexec_fn=ignore)
+    assert done.returncode == 1 and "goes on" in done.stderr
+
+
+def test_ctrl_c_after_that_is_what_it_was(started, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    done = started("experiments.plan", f"--config={tmp_path / 'mine.py'}")
+    told = "interrupted; run the same command again to go on\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)

@@ -126,7 +126,7 @@ def test_sigterm_saves_and_stops(interrupted):
     _, (_, stopped, _) = interrupted
     record, saved = stopped["records"]["narrow"], stopped["saved"]["narrow"]
     assert stopped["code"] == 75 and "Traceback" not in stopped["text"]
-    assert "stopped: 1 of 3 runs have no result yet" in stopped["text"]
+    assert "stopped: 1 of 3 runs has no result yet" in stopped["text"]
     # The signal came at update 61: the update at hand ends, and no more.
     assert record["status"] == "preempted" and 61 <= record["step"] <= 63
     assert record["reason"] == f"stopped after update {record['step']} (SIGTERM)"
@@ -224,7 +224,7 @@ def test_rows_that_go_wrong_leave_the_others_finished(folder, copied):
     done = tiny.process("sweep", given)
     text = done.stderr.decode()
     assert done.returncode == 1 and "Traceback" not in text
-    assert "stuck seed 0 failed: " in text and "1 of 4 runs have no result" in text
+    assert "stuck seed 0 failed: " in text and "1 of 4 runs has no result" in text
     records = {row: read_record(directory) for row, directory in directories.items()}
     states = ["finished", "diverged", "failed", "finished"]
     assert [record["status"] for record in records.values()] == states

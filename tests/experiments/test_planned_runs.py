@@ -5,6 +5,8 @@ import pytest
 from experiments import overrides, planned_runs, sweep_data, sweep_record
 from transformer_ablation.config import ConfigError, replace
 from transformer_ablation.data import corpus
+from transformer_ablation.model import accounting
+from transformer_ablation.report import table
 from transformer_ablation.report.json_file import read_json, write_json
 from transformer_ablation.sweep import file, rows, runs
 
@@ -29,6 +31,22 @@ def planned(repository, tmp_path, monkeypatch):
     identify = sweep_data.identifier(expanded, tmp_path, [])
     made = runs.make_runs(expanded, [3, 5], tmp_path, identify)
     return {f"{run.row}/seed{run.seed}": run for run in made}
+
+
+def test_sweep_json_has_the_counts_of_rows_that_no_run_has(planned, tmp_path):
+    """As the plan has them: a table of an unfinished sweep shows them."""
+    stored = {row["name"]: row for row in planned_runs.read_sweep(tmp_path)["rows"]}
+    config = planned["A_h1/seed5"].config
+    size, updates = config.data.vocabulary_size, config.train.steps
+    counts = accounting.parameter_counts(config.model, size)
+    per_step = accounting.step_flops(config)
+    assert stored["A_h1"]["parameters"] == counts
+    flops = {"per_step": per_step, "training": updates * per_step}
+    assert stored["A_h1"]["flops"] == flops
+    (tmp_path / "runs").mkdir()
+    rows = {row.name: row for row in table.read_table(tmp_path).rows}
+    assert rows["A_h1"].parameters == counts and rows["A_h1"].state == "pending"
+    assert rows["A_h1"].training_flops == updates * per_step
 
 
 def test_runs_are_those_of_the_sweep_with_their_identities(planned, tmp_path):

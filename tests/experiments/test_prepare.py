@@ -103,7 +103,7 @@ def test_fault_is_one_message_and_exit_2(run, folder):
     (folder / "val.de").write_text("Hund\n")
     code, out, err = run(f"--config.data.directory={folder}")
     assert (code, out) == (2, "")
-    assert "val.de has 1 lines" in err and "val.en has 30" in err
+    assert "val.de has 1 line, " in err and "val.en has 30" in err
     assert "Traceback" not in err
 
 

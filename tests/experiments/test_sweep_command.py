@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from experiments import command, sweep, sweep_launch, sweep_runs
+from experiments import command, plan, sweep, sweep_launch, sweep_runs
 from experiments.sweep_record import mark_stopped
 from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import to_mapping
@@ -19,6 +19,8 @@ from transformer_ablation.report.record import (
     read_record,
     write_record,
 )
+from transformer_ablation.sweep.device_locks import DeviceLocks
+from transformer_ablation.sweep.plan import duration
 from transformer_ablation.sweep.worker_thread import WorkerThread
 from transformer_ablation.vocabulary import VocabularyError
 
@@ -138,6 +140,36 @@ def test_second_sweep_has_nothing_to_do_and_prints_the_same(run, training):
     code, second, error = run("--rows=base,A_h1")
     assert (code, training.ran, second) == (0, [], first)
     assert "nothing to do" in error
+
+
+def test_sweep_tells_first_what_plan_says_of_what_is_to_do(run, capsys, tmp_path):
+    run("--rows=base")
+    steps, where = "--config.train.steps=600", f"--workdir={tmp_path / 'w'}"
+    asked = [GRAMMAR, steps, where, "--rows=base,A_h1,big", "--seeds=0,1"]
+    assert command.run(plan.COMMAND, [*asked, "--format=json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["runs_left"] == 5
+    flops = planned["seconds_left"] * 4e10  # the default of --flops_per_second
+    words = f"{flops:.2e} FLOPs, about {duration(planned['seconds_left'])}"
+    _, _, error = run("--rows=base,A_h1,big", "--seeds=0,1")
+    told = f"\n5 runs to do: {words} by plan's rough estimate (4e+10 FLOP/s sustained"
+    assert told in error and error.index(told) < error.index("started")
+    assert "to do: " not in run("--rows=base")[2].replace("nothing to do", "")
+    assert "\n1 run to do: " in run("--rows=base", "--seeds=2")[2]
+
+
+def test_devices_of_others_are_told_of_where_something_runs(run, monkeypatch):
+    class Busy(DeviceLocks):
+        def take(self, kind, names, needed):
+            self.busy = list(names[:needed])
+            return self.busy
+
+    monkeypatch.setattr(sweep_launch, "DeviceLocks", Busy)
+    told = "in use by another sweep of this machine too: device "
+    asked = "--rows=base", "--devices_per_run=1"
+    assert told in run(*asked)[2]
+    error = run(*asked)[2]
+    assert "nothing to do" in error and told not in error
 
 
 def test_rows_and_seeds_are_added_to_a_sweep(run, training, tmp_path):

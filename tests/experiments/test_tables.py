@@ -11,7 +11,15 @@ import time
 import pytest
 from rich.console import Console
 
-from experiments import command, status, status_text, tables, telling
+from experiments import (
+    command,
+    compare,
+    status,
+    status_text,
+    table2,
+    tables,
+    telling,
+)
 from tests.report import written_sweeps as written
 from transformer_ablation.report.damage import damage_named
 from transformer_ablation.report.record import (
@@ -184,12 +192,22 @@ def test_wrong_test_is_refused_with_what_is_allowed(workdir, flag, told, capsys)
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
-def test_missing_workdir_is_refused_with_its_name(which, tmp_path, capsys):
-    assert command.run(which, [f"--workdir={tmp_path / 'nowhere'}"]) == 2
-    error = capsys.readouterr().err
-    assert f"{tmp_path / 'nowhere'}: no such folder" in error
-    assert len(error.splitlines()) == 1
+@pytest.mark.parametrize(
+    ("which", "flag", "more"),
+    [
+        (tables.COMMAND, "--workdir", []),
+        (status.COMMAND, "--workdir", []),
+        (compare.COMMAND, "--workdir", ["--rows=base,A_h1"]),
+        (table2.COMMAND, "--workdirs", []),
+    ],
+)
+def test_missing_workdir_is_refused_with_its_name(which, flag, more, tmp_path, capsys):
+    """And with the name of the flag that the command has."""
+    for folder, what in (("nowhere", "no such folder"), ("", "holds neither sweep")):
+        assert command.run(which, [f"{flag}={tmp_path / folder}", *more]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"{flag}: {tmp_path / folder}: {what}")
+        assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("which", [tables.COMMAND, status.COMMAND])
@@ -233,6 +251,12 @@ def test_table_prints_where_the_terminal_lacks_its_letters(workdir):
     imported = child.stderr.decode()
     for slow in ("jax", "flax", "tensorboardX", "tensorflow_datasets"):
         assert f" {slow}\n" not in imported
+
+
+def test_one_run_is_told_in_the_singular(tmp_path, capsys):
+    write_sweep(tmp_path, written.sweep(written.paper_rows(("base",))))
+    assert command.run(status.COMMAND, [f"--workdir={tmp_path}"]) == 0
+    assert capsys.readouterr().out.endswith("\n1 run: 1 pending\n")
 
 
 def test_status_shows_every_run_of_the_sweep(workdir, capsys):

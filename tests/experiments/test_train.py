@@ -124,7 +124,7 @@ def test_seed_is_the_flag_s_else_the_config_s(run, workdir):
         patch.setattr(sweep_launch, "launch", launch)
         patch.setattr(sweep_runs.sweep_data, "check", lambda todo, cache: None)
         code, out, error = run("--seed=3", "--format=json")
-        assert code == 75 and "1 of 1 runs have no result yet" in error
+        assert code == 75 and "1 of 1 run has no result yet" in error
         assert json.loads(out)["seed"] == 3 and json.loads(out)["scores"] == []
         run("--config.train.seed=2")
     assert [(each.name, each.config.train.seed) for each in asked] == [

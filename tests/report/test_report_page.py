@@ -182,3 +182,9 @@ def test_data_in_cells_is_text():
     (head,) = page.of("th", title=f"label {odd}")
     assert head[0]["data-value"] == odd and head[1] == odd
     assert any(odd in text for _, text in page.of("li", dir="auto"))
+
+
+def test_one_row_and_its_run_are_told_in_the_singular():
+    (row,) = written.paper_rows(("base",))
+    table = build_table(written.sweep([row]), [written.scored(row, 5.0, 25.0)])
+    assert '<p class="faint">1 row, 1 run: 1 finished.</p>' in render(table, "html")

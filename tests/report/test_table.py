@@ -219,6 +219,28 @@ def test_own_sweep_shows_only_varied_columns_and_other_changes_in_words():
     assert "reproduction" not in markdown
 
 
+def test_sizes_need_no_run():
+    """A blank would read as base's; a sweep.json of before has no counts."""
+    rows = written.paper_rows(THREE)
+    rows[1]["parameters"] = {"total": 63_082_496, "embedding": 1}
+    rows[1]["flops"] = {"per_step": 20, "training": 2_000_000}
+    failed = written.record(rows[2], status="failed", parameters=None, flops=None)
+    written_by = written.sweep(rows), [written.scored(rows[0], 5.0, 20.0), failed]
+    markdown = render(build_table(*written_by), "markdown")
+    sizes = {n: markdown_row(markdown, n)["params ×10⁶"] for n in THREE}
+    assert sizes == {"base": "65.1", "A_h1": "63.1", "B_dk16": "?"}
+    assert "In the columns of the config a blank is equal to base; in the" in markdown
+    found = as_rows(*written_by)
+    assert found["A_h1"]["parameters"]["total"] == 63_082_496
+    assert found["A_h1"]["flops"]["training"] == 2_000_000
+    assert found["B_dk16"]["parameters"] is None  # for programs the unknown is null
+    # A record has what was trained, whatever was planned.
+    rows[0]["parameters"] = {"total": 1}
+    assert as_rows(*written_by)["base"]["parameters"]["total"] == 65_126_400
+    unknown = render(build_table(written.sweep(rows[2:]), [failed]), "markdown")
+    assert "params" not in unknown
+
+
 def test_base_without_a_row_is_described_and_gives_no_differences():
     rows = written.paper_rows(("A_h1",))
     table = build_table(written.sweep(rows), [written.scored(rows[0], 5.0, 20.0)])

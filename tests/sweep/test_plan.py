@@ -46,6 +46,11 @@ def test_row_figures(plan):
     assert base.disk_bytes == 3 * 4 * 1000 * 5
 
 
+def words(plan):
+    """Its text, however it is wrapped."""
+    return " ".join(as_text(plan).split())
+
+
 def test_memory_and_the_reason_of_another_budget_are_told(plan):
     text, found = as_text(plan), as_json(plan)["rows"]
     assert "Another budget than base's: long (as was asked)." in text
@@ -104,26 +109,42 @@ def test_text_states_the_assumed_rate_and_what_is_left(plan):
     assert line.split()[1] == "steps=7" and line.endswith("0/2")
 
 
+def test_one_is_told_in_the_singular(plan):
+    row = dataclasses.replace(plan.rows[0], states={0: "pending"})
+    text = as_text(dataclasses.replace(plan, rows=(row,)))
+    assert "\n1 run (1 row), 1 to do: " in text
+
+
+def test_notes_are_wrapped_as_those_of_a_table_are(plan):
+    place = "/".join(["a-long-name"] * 14)
+    text = as_text(plan, [f"{place}: nothing is there yet."])
+    notes = text.split("\n\n")[-1].splitlines()
+    assert max(len(line) for line in notes if place not in line) <= 120
+    assert f"{place}:" in notes  # so that it can be copied
+    starts = [line for line in notes if not line.startswith("  ")]
+    assert starts[0].startswith("4 runs") and len(notes) > len(starts)
+
+
 def test_text_has_the_parameters_of_the_first_row_by_group(plan):
     row = dataclasses.replace(
         plan.rows[0],
         parameters={"embedding": 18_944, "positions": 0, "layer_norm": 7, "total": 9},
         paper_counts={"first_code": 65_126_400, "text": 63_082_496},
     )
-    text = as_text(dataclasses.replace(plan, rows=(row,)))
+    text = words(dataclasses.replace(plan, rows=(row,)))
     assert "Parameters of base: embedding 18,944, layer norm 7. With" in text
     assert "first code 65.1 million, with the text's 37,000 rows 63.1 million" in text
 
 
 def test_text_says_what_rows_of_batches_its_flops_are_of(plan):
-    assert as_text(plan).endswith("full batches of sentences of 30 pieces.")
+    assert words(plan).endswith("full batches of sentences of 30 pieces.")
     base, long = plan.rows
     changes = {"data.packed_length": 64, "data.length_buckets": 1}
     config = replace(long.item.config, changes)
     item = dataclasses.replace(long.item, config=config)
     packed = dataclasses.replace(long, item=item)
     both = dataclasses.replace(plan, rows=(base, packed))
-    assert as_text(both).endswith(
+    assert words(both).endswith(
         "full batches of sentences of 30 pieces or packed rows of 64 positions."
     )
 

@@ -92,7 +92,7 @@ def test_failing_run_is_recorded_and_the_sweep_goes_on(make):
     kept = (todo[1].directory / "error.txt").read_text()
     assert "Traceback" in kept and "in fail" in kept
     assert "small seed 0 failed: RuntimeError: no luck" in outcome.message()
-    assert "1 of 3 runs have no result" in outcome.message()
+    assert "1 of 3 runs has no result" in outcome.message()
 
 
 def test_failed_and_interrupted_runs_are_tried_again(make):

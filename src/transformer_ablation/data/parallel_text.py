@@ -118,7 +118,8 @@ def read_pairs(first: Path, second: Path) -> Iterator[tuple[str, str]]:
 def unequal(first: Path, second: Path, of_first: int, of_second: int) -> CorpusError:
     """What to say of two files whose numbers of lines differ."""
     return CorpusError(
-        f"{first} has {of_first} lines, but {second} has {of_second}; "
+        f"{first} has {of_first} line{'s' * (of_first != 1)}, but {second} has "
+        f"{of_second}; "
         "line n of one must translate line n of the other"
     )
 

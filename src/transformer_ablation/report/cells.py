@@ -15,6 +15,7 @@ from transformer_ablation.report.table import Table
 from transformer_ablation.report.table_row import Measure, TableRow
 
 REASON_LETTERS = 28
+UNKNOWN = "?"  # of a size, which every row has
 MOST = 1e6  # beyond which a number is written with a power of ten
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
@@ -156,8 +157,9 @@ def result_columns(table: Table) -> list[Column]:
     add(bleu, "averaged", [_averaged(r) for r in rows], [r.averaged.mean for r in rows])
     add(bleu, "test", [measured(m, 1) for m in test], [m.mean for m in test])
     add("", "n", [_count(r) for r in rows], [])
-    totals = [(r.parameters or {}).get("total") for r in rows]
-    add("params", "×10⁶", [millions(r.parameters) for r in rows], list(totals))
+    if any(totals := [(r.parameters or {}).get("total") for r in rows]):
+        sizes = [millions(r.parameters) or UNKNOWN for r in rows]
+        add("params", "×10⁶", sizes, list(totals))
     add("", "ΔPPL", [_delta(r, "ppl", 2) for r in rows], delta("ppl"), 2)
     add("", f"Δ{bleu}", [_delta(r, "bleu", 1) for r in rows], delta("bleu"), 2)
     over = [r.tests.p if r.tests.basis == "seeds" else None for r in rows]

@@ -181,6 +181,13 @@ def word(value: Any) -> str:
     return str(value)
 
 
+def counted(number: int | None, thing: str, things: str | None = None) -> str:
+    """``1 row``, ``2,000 rows``; ``things`` where an s does not make the plural."""
+    if number is None:
+        return f"unknown number of {things or thing + 's'}"
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def other_changes(
     base: Mapping[str, Any], config: Mapping[str, Any], columns: Mapping[str, str]
 ) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_ablation.report.agreement import Agreement
 from transformer_ablation.report.cells import plain
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.figure_panels import (
     bars,
     legend,
@@ -43,7 +44,7 @@ def agreement_figure(
 
 
 def _title(name: str, found: Agreement | None, points: Sequence[AgreementPoint]) -> str:
-    text = f"Δ{name}, {len(points)} rows"
+    text = f"Δ{name}, {counted(len(points), 'row')}"
     if found is None or found.tau is None or found.rows < 2:
         return text
     text += f": Kendall's tau-b {found.tau:+.2f}"

@@ -7,6 +7,7 @@ from transformer_ablation.report.columns import (
     OUR_CHOICES,
     PAPER_COLUMNS,
     cell,
+    counted,
     counts_as_the_paper,
     flatten,
     row_differences,
@@ -46,7 +47,7 @@ def table_notes(
 
 
 def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
-    text = "A blank cell is equal to base. Δ is the row minus base."
+    text = "In the columns of the config a blank is equal to base"
     if not any(row.is_base for row in rows):
         base = flatten(sweep["config"])
         named = dict(PAPER_COLUMNS)
@@ -55,7 +56,10 @@ def _reading(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> str:
                 if path not in named.values():
                     named[path] = path
         fields = [f"{name} {cell(p, base[p])}" for name, p in named.items()]
-        text = f"A blank cell is equal to base, which has no row: {', '.join(fields)}."
+        text += f", which has no row: {', '.join(fields)}"
+    text += "; in the others it is no number."
+    if any(row.is_base for row in rows):
+        text += " Δ is the row minus base."
     most = max(len(m.values) for row in rows for m in (row.ppl, row.bleu))
     if most < 2:
         chance = " One seed a row: a difference may be chance."
@@ -76,8 +80,9 @@ def _perplexity(
     has_paper = any(row.paper != NO_PAPER for row in rows)
     paper = ", so not with the paper's" if has_paper else ""
     notes = [
-        f"PPL: {_split(sweep, score)}, {_count(score['target_tokens'], 'target piece')}"
-        f", per subword piece of this vocabulary ({_count(pieces, 'piece')}, hash "
+        f"PPL: {_split(sweep, score)}, "
+        f"{counted(score['target_tokens'], 'target piece')}, per subword piece of "
+        f"this vocabulary ({counted(pieces, 'piece')}, hash "
         f"{_short(vocabulary_hash(record))}), without label smoothing; not comparable "
         f"with the PPL of another vocabulary{paper}."
     ]
@@ -116,7 +121,7 @@ def _bleu(
 
 def _cut(count: int) -> str:
     """So many hypotheses are without their end."""
-    return f"{_count(count, 'hypothesis', 'hypotheses')} hit the length cap"
+    return f"{counted(count, 'hypothesis', 'hypotheses')} hit the length cap"
 
 
 def _decoding(decode: Mapping[str, Any] | None) -> str:
@@ -302,21 +307,15 @@ def _unfinished(rows: Iterable[TableRow]) -> list[str]:
                 why = f": {run.reason}" if run.reason else ""
                 notes.append(f"{row.name}/seed{run.seed} {run.state}{where}{why}")
     if pending:
-        notes.append(f"Not started: {_count(pending, 'run')}.")
+        notes.append(f"Not started: {counted(pending, 'run')}.")
     return notes
 
 
 def _split(sweep: Mapping[str, Any], score: Mapping[str, Any]) -> str:
     data = sweep["config"]["data"]
     languages = f"{data['source_language']}-{data['target_language']}"
-    sentences = _count(score["sentences"], "sentence")
+    sentences = counted(score["sentences"], "sentence")
     return f"{data['corpus']} {languages}, split {score['split']}, {sentences}"
-
-
-def _count(number: int | None, thing: str, things: str | None = None) -> str:
-    if number is None:
-        return f"unknown number of {things or thing + 's'}"
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def _short(digest: str | None) -> str:

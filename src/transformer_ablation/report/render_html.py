@@ -21,6 +21,7 @@ from transformer_ablation.report.cells import (
     result_columns,
     row_columns,
 )
+from transformer_ablation.report.columns import counted
 from transformer_ablation.report.curves import MOST_POINTS, Curves, read_curves
 from transformer_ablation.report.group_figures import (
     QUANTITIES,
@@ -155,7 +156,9 @@ def _lead(table: Table, details: Details | None) -> str:
     """How many runs stand where; of an unfinished sweep also when that was so."""
     states = collections.Counter(run.state for r in table.rows for run in r.runs)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
-    text = f"{len(table.rows)} rows, {states.total()} runs: {counts}"
+    text = (
+        f"{counted(len(table.rows), 'row')}, {counted(states.total(), 'run')}: {counts}"
+    )
     if details is not None and set(states) != {"finished"}:
         text += f", at {details.made:%Y-%m-%d %H:%M} UTC"
     return f'<p class="faint">{escape(text)}.</p>'

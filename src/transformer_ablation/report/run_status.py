@@ -69,12 +69,12 @@ def read_status(
     """
     workdir = Path(workdir)
     if not workdir.is_dir():
-        raise RecordError(f"{workdir}: no such folder; give the --workdir of a sweep")
+        raise RecordError(f"{workdir}: no such folder; name that of a sweep")
     sweep = read_sweep(workdir)
     records = {(r["row"], r["seed"]): r for r in read_records(workdir)}
     if sweep is None and not records:
         raise RecordError(
-            f"{workdir}: holds neither sweep.json nor a run; give the --workdir of a "
+            f"{workdir}: holds neither sweep.json nor a run; name the folder of a "
             "sweep, or start one there with python -m experiments.sweep"
         )
     planned = {

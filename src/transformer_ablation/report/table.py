@@ -93,11 +93,11 @@ def read_table(
     """
     workdir = Path(workdir)
     if not workdir.is_dir():
-        raise TableError(f"{workdir}: no such folder; give the --workdir of a sweep")
+        raise TableError(f"{workdir}: no such folder; name that of a sweep")
     sweep = read_sweep(workdir)
     if sweep is None:
         raise TableError(
-            f"{workdir}: holds no sweep.json; give the --workdir of a sweep, or start "
+            f"{workdir}: holds no sweep.json; name the folder of a sweep, or start "
             "one there with python -m experiments.sweep"
         )
     records, options = read_records(workdir), options or Options()

@@ -65,7 +65,7 @@ class TableRow:
     group: str
     label: str
     config: Mapping[str, Any]
-    cells: Mapping[str, str]  # by heading; blank where equal to base
+    cells: Mapping[str, str]  # fields by heading; blank where equal to base
     other: str  # changes that no column says
     changes: str  # changes that no column of the paper says
     is_base: bool
@@ -147,7 +147,9 @@ def make_row(
         keys = [(name, seed, quantity) for seed in seeds]
         return Measure({k[1]: chosen[k][1]["value"] for k in keys if k in chosen})
 
-    known = (r["parameters"] for r in mine.values() if r["parameters"])
+    # What a run had, else what was counted when the sweep was planned.
+    counts = [*(r["parameters"] for r in mine.values()), row.get("parameters")]
+    flops = [*(r["flops"] for r in mine.values()), row.get("flops")]
     return TableRow(
         name=name,
         group=row["group"],
@@ -172,14 +174,12 @@ def make_row(
             if (name, seed, "averaged") in chosen
         },
         ppl_comparable=True,
-        parameters=next(known, None),
+        parameters=next(filter(None, counts), None),
         seconds=_seconds(
             finished := [r for r in mine.values() if status(r) == "finished"]
         ),
         device_seconds=_device_seconds(finished),
-        training_flops=next(
-            (r["flops"]["training"] for r in mine.values() if r["flops"]), None
-        ),
+        training_flops=next((found["training"] for found in flops if found), None),
         paper=paper_values(row),
         paper_counts=row.get("paper_counts"),
         deltas={},

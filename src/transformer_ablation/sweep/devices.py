@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from transformer_ablation import process
+from transformer_ablation.sweep.plan import counted
 from transformer_ablation.sweep.runs import SweepError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -86,9 +87,9 @@ def _shares(
     each = per_run or max(1, len(names) // jobs)
     if jobs * each > len(names):
         raise SweepError(
-            f"--jobs={jobs}: {jobs} runs at a time with {_count(each, what)} each need "
-            f"{_count(jobs * each, what)}; there {_are(len(names))} "
-            f"{_count(len(names), what)} here"
+            f"--jobs={jobs}: {jobs} runs at a time with {counted(each, what)} each "
+            f"need {counted(jobs * each, what)}; there {_are(len(names))} "
+            f"{counted(len(names), what)} here"
         )
     names = take(kind, names, jobs * each)
     parts = [names[i * each : (i + 1) * each] for i in range(jobs)]
@@ -147,10 +148,6 @@ def _place(core: int) -> tuple[int, int, int]:
         return package, int((folder / "core_id").read_text()), core
     except (OSError, ValueError):
         return 0, core, core
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _are(number: int) -> str:

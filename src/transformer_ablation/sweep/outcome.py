@@ -3,6 +3,7 @@
 import dataclasses
 
 from transformer_ablation.sweep import stopping
+from transformer_ablation.sweep.plan import counted
 from transformer_ablation.sweep.runs import FINAL
 
 
@@ -40,14 +41,16 @@ class Outcome:
         """What is missing, why, and what to do."""
         lines = [f"{name} failed: {why}" for name, why in self.reasons.items()]
         word = "stopped" if self.interrupted else "not complete"
+        runs = counted(len(self.states), "run")
+        have = "has" if self.left == 1 else "have"
         if self.left:
             lines.append(
-                f"{word}: {self.left} of {len(self.states)} runs have no result yet; "
+                f"{word}: {self.left} of {runs} {have} no result yet; "
                 "run the same command again to go on, finished runs are kept"
             )
         if self.diverged:
             lines.append(
-                f"{self.diverged} of {len(self.states)} runs diverged and would do so "
+                f"{self.diverged} of {runs} diverged and would do so "
                 "again; the table says at which update"
             )
         return "\n".join(lines)

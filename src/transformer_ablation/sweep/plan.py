@@ -1,6 +1,7 @@
 """What a sweep will cost, from its configs alone: no data, no device."""
 
 import dataclasses
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from transformer_ablation.sweep.runs import FINAL
 
 # Parameters and Adam's two moments, 4 bytes each.
 CHECKPOINT_BYTES_PER_PARAMETER = 12
+NOTE_WIDTH = 120
 # Of two cores of a laptop, in single precision.
 DEFAULT_FLOPS_PER_SECOND = 4e10
 
@@ -180,8 +182,8 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
     }
 
 
-def as_text(plan: Plan) -> str:
-    """A table for people, and what its figures mean."""
+def as_text(plan: Plan, notes: Sequence[str] = ()) -> str:
+    """A table for people, what its figures mean, and more ``notes``."""
     head = [
         "row",
         "changes",
@@ -200,7 +202,19 @@ def as_text(plan: Plan) -> str:
         ]
         right = [c.rjust(w) for c, w in zip(line[2:], widths[2:], strict=True)]
         lines.append("  ".join(left + right).rstrip())
-    return "\n".join([*lines, "", *_notes(plan)])
+    told = [line for note in [*_notes(plan), *notes] for line in _wrapped(note)]
+    return "\n".join([*lines, "", *told])
+
+
+def _wrapped(note: str) -> list[str]:
+    """As the notes of a table; what is to be copied, a path or a flag, is not cut."""
+    return textwrap.wrap(
+        note,
+        NOTE_WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _cells(row: RowPlan) -> list[str]:
@@ -225,7 +239,7 @@ def _notes(plan: Plan) -> list[str]:
     runs = sum(len(row.states) for row in plan.rows)
     left = sum(row.runs_left for row in plan.rows)
     return [
-        f"{runs} runs ({len(plan.rows)} rows), {left} to do: "
+        f"{counted(runs, 'run')} ({counted(len(plan.rows), 'row')}), {left} to do: "
         f"{plan.left('flops'):.2e} FLOPs, about {duration(plan.left('seconds'))}, "
         f"{size(plan.left('disk_bytes'))} of checkpoints.",
         _parameters(plan.rows[0]),
@@ -281,6 +295,11 @@ def _row_kinds(plan: Plan) -> list[str]:
     packed = sorted(length for length in lengths if length is not None)
     kinds = [f"packed rows of {length} positions" for length in packed]
     return ["sentences of 30 pieces"] * (None in lengths) + kinds
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 run``, ``2,000 runs``."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def duration(seconds: float) -> str:

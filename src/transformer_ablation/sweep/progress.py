@@ -162,7 +162,8 @@ class Reporter:
             )
             self.live.start()
         if skipped:
-            self._say(f"{skipped} of {self.total} runs are finished already")
+            are = "is" if skipped == 1 else "are"
+            self._say(f"{skipped} of {self.total} runs {are} finished already")
 
     def run_started(self, run: Run) -> None:
         self.begun += 1

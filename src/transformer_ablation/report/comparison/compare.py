@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transformer_ablation.report.columns import row_differences
+from transformer_ablation.report.columns import counted, row_differences
 from transformer_ablation.report.comparison import scores, words
 from transformer_ablation.report.comparison.intervals import buckets, place
 from transformer_ablation.report.comparison.over_pairs import (
@@ -74,7 +74,8 @@ def compare(
     shared = _shared(found, options, frequencies_of)
     sides = [side for pair in found.pairs for side in pair.sides]
     if len(sides) * len(found.references) >= MANY:
-        progress(f"scoring {len(found.references):,} sentences of {len(sides)} texts")
+        sentences = counted(len(found.references), "sentence")
+        progress(f"scoring {sentences} of {len(sides)} texts")
     counts = shared.scorer.counts([x.hypotheses for x in sides], found.references)
     measured = [
         _measured(i, pair, counts[2 * i : 2 * i + 2], shared)

@@ -1,6 +1,6 @@
 """What stands beside the figures of a comparison: how they were made, what differs."""
 
-from transformer_ablation.report.columns import word
+from transformer_ablation.report.columns import counted, word
 from transformer_ablation.report.comparison.result import Comparison
 from transformer_ablation.report.comparison.words import KINDS
 from transformer_ablation.report.significance_notes import KINDS as TESTS
@@ -16,7 +16,7 @@ def title(comparison: Comparison) -> str:
     first, second = comparison.names
     names = ", ".join(pair.name for pair in comparison.pairs)
     lines = len(comparison.references)
-    of = f"split {comparison.split}, {lines:,} sentences"
+    of = f"split {comparison.split}, {counted(lines, 'sentence')}"
     return f"{second} against {first}: {of}, {names}"
 
 

@@ -9,6 +9,7 @@
   const PAPER = { colour: "var(--paper-point)", form: 4 };
 
   const marked = table.rows.filter((r) => r.marks.length).map((r) => r.row);
+  const counted = (points) => `${points.length} row${points.length === 1 ? "" : "s"}`;
   const warning = marked.length ? ` Marked § in the table, so not comparable with the others: ${marked.join(", ")}.` : "";
 
   const all = (measured) => [...Object.values(measured.values), ...(measured.interval ?? []), ...(measured.mean === null ? [] : [measured.mean])];
@@ -194,12 +195,12 @@
       const tau = found?.tau === null || found?.tau === undefined || found.rows < 2 ? "" : `, Kendall's tau-b ${found.tau.toFixed(2)}${found.interval ? ` [${found.interval.map((v) => v.toFixed(2)).join(", ")}]` : ""}`;
       const place = page.element("div");
       panels.append(page.element("figure", {}, [
-        page.element("h3", {}, `Δ${name}: ${points.length} rows${tau}`), place,
+        page.element("h3", {}, `Δ${name}: ${counted(points)}${tau}`), place,
         chart.numbers(["row", `our Δ${name}`, `the paper's Δ${name}`], points.map((p) => [p.row, told(p.ours, chart.signed), chart.signed(p.paper)])),
       ]));
       chart.place(place, (width) => {
         const plot = chart.frame(width, {
-          label: `Our difference of ${name} against the paper's for ${points.length} rows${tau}`,
+          label: `Our difference of ${name} against the paper's for ${counted(points)}${tau}`,
           x: { label: `the paper's Δ${name}`, domain: chart.extent([0, ...points.map((p) => p.paper)]), format: chart.signed },
           y: { label: `our Δ${name}`, domain: chart.extent([0, ...points.flatMap((p) => all(p.ours))]), format: chart.signed, zero: true },
           height: 320,
@@ -231,7 +232,7 @@
       const domain = chart.extent(costs.map((p) => p.device_seconds), true);
       const ticks = chart.timeTicks(...domain).map((at) => ({ at, text: chart.seconds(at) }));
       const plot = chart.frame(width, {
-        label: `${NAMES.bleu} against training time of ${costs.length} rows`,
+        label: `${NAMES.bleu} against training time of ${counted(costs)}`,
         x: { label: "training time × devices (logarithmic)", domain, log: true, ticks: ticks.length ? ticks : null, format: chart.seconds },
         y: { label: NAMES.bleu, domain: chart.extent(costs.flatMap((p) => all(p.bleu))) },
         height: 340,
