@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import bench_peers, bench_text, command, shared_flags
+from experiments import bench_peers, bench_text, command, output, shared_flags
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep import rows
 from transformer_ablation.sweep.file import SweepFile
@@ -54,8 +54,7 @@ def check(options: flags.FlagValues, expanded: list[rows.ExpandedRow]) -> None:
         raise command.UsageError(
             f"--seconds={options.seconds}: must be a number above 0, for example 3"
         )
-    if options.json is not None and (not options.json or Path(options.json).is_dir()):
-        raise command.UsageError(f"--json={options.json}: must be the name of a file")
+    output.check_json(options.json)
     if options.peers:
         bench_peers.check([item.config for item in expanded])
 

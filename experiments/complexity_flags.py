@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from experiments import shared_flags
+from experiments import shared_flags, time_flags
 from experiments.command import UsageError
 
 LENGTHS = "16,32,64,128,256,512,1024,2048,4096"
@@ -63,7 +63,7 @@ def check(options: flags.FlagValues) -> Asked:
     from transformer_ablation.benchmark.complexity import Size
 
     for name, longest in LONGEST.items():
-        shared_flags.check_seconds(options, name, longest)
+        time_flags.check_seconds(options, name, longest)
     n, d = (_sizes(options, name, 3) for name in ("n", "d"))
     path_n = _sizes(options, "path_n", 1)
     vanished = (

@@ -7,7 +7,15 @@ from typing import Any
 
 from absl import flags
 
-from experiments import command, figure_file, growth_figure, growth_text, shared_flags
+from experiments import (
+    command,
+    figure_file,
+    growth_figure,
+    growth_text,
+    output,
+    shared_flags,
+    time_flags,
+)
 from transformer_ablation.config import unknown_name
 from transformer_ablation.report.json_file import write_json
 from transformer_ablation.sweep.file import SweepFile
@@ -34,11 +42,8 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
     """Measure every size around the base config and print the powers."""
     names = check(options)
     found = measure(options, sweep_file, names)
-    print(
-        json.dumps(found, indent=1)
-        if options.format == "json"
-        else growth_text.as_text(found)
-    )
+    as_json = options.format == "json"
+    print(json.dumps(found, indent=1) if as_json else growth_text.as_text(found))
     if options.json:
         write_json(Path(options.json), found)
     if options.figure:
@@ -54,9 +59,8 @@ def check(options: flags.FlagValues) -> list[str]:
     for name in options.sizes or []:
         if name not in NAMES:
             raise command.UsageError(f"--sizes: {unknown_name('size', name, NAMES)}")
-    shared_flags.check_seconds(options, "seconds", LONGEST)
-    if options.json is not None and (not options.json or Path(options.json).is_dir()):
-        raise command.UsageError(f"--json={options.json}: must be the name of a file")
+    time_flags.check_seconds(options, "seconds", LONGEST)
+    output.check_json(options.json)
     if options.figure is not None:
         figure_file.check(options.figure)
     return [name for name in NAMES if name in (options.sizes or NAMES)]
@@ -77,8 +81,7 @@ def measure(
         axis = growth.AXES[name]
 
         def hear(size: int, left: float | None, name: str = name) -> None:
-            rest = "" if left is None else f": about {pace.span(left)} to go"
-            telling.tell(f"{name}, {size:,}{rest}")
+            telling.tell(f"{name}, {size:,}{pace.to_go(left)}")
 
         telling.tell(f"{name}: {len(axis.factors)} sizes")
         points = growth.measure(
@@ -91,12 +94,8 @@ def measure(
         }
         rows = [point._asdict() for point in points]
         found.append({"size": name, "order": axis.order, **powers, "points": rows})
-    return {
-        "sweep_file": sweep_file.path,
-        **before,
-        "growth": found,
-        "seconds": time.monotonic() - start,
-    }
+    end = {"growth": found, "seconds": time.monotonic() - start}
+    return {"sweep_file": sweep_file.path, **before, **end}
 
 
 COMMAND = command.Command(

@@ -62,6 +62,16 @@ def _writable(folder: Path) -> bool:
         return False
 
 
+def check_json(given: str | None) -> None:
+    """Refuses a name that cannot be a file's.
+
+    Raises:
+      UsageError: if there is one that is empty, or a folder.
+    """
+    if given is not None and (not given or Path(given).is_dir()):
+        raise UsageError(f"--json={given}: must be the name of a file")
+
+
 def put(text: str, place: Path | None, format: str) -> None:
     """Prints a text of a format, or writes it whole to its file and says so."""
     if place is not None:

@@ -19,6 +19,11 @@ def span(seconds: float) -> str:
     return f"{math.ceil(seconds / 3600):,} hours"
 
 
+def to_go(seconds: float | None) -> str:
+    """What is appended to the name of a part; nothing where it is not known."""
+    return "" if seconds is None else f": about {span(seconds)} to go"
+
+
 class Pace:
     """Steps of about equal length, told of now and then with what is left."""
 
@@ -46,5 +51,5 @@ class Pace:
     def _say(self) -> None:
         self._told = self._clock()
         spent, left = self._told - self._start, self._steps - self._done
-        rest = f": about {span(spent / self._done * left)} to go" if self._done else ""
-        self._tell(self._name + rest)
+        rest = spent / self._done * left if self._done else None
+        self._tell(self._name + to_go(rest))

@@ -14,6 +14,7 @@ from experiments import (
     sweep_launch,
     sweep_runs,
     tables,
+    time_flags,
 )
 from transformer_ablation.sweep import runs, stopping
 from transformer_ablation.sweep.file import SweepFile
@@ -29,7 +30,7 @@ def define(values: flags.FlagValues) -> None:
     flags.DEFINE_enum("rerun", None, ["failed"], text, flag_values=values)
     text = "give rows whose config has changed new runs beside the old, as ROW.2"
     flags.DEFINE_bool("beside", False, text, flag_values=values)
-    shared_flags.define_time_limit(values)
+    time_flags.define_limit(values)
     slurm_flags.define(values)
     shared_flags.define_cache(values)
 
@@ -49,7 +50,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> int:
     if options.launcher == "slurm":
         outcome = slurm_launch.launch(options, sweep_file, request)
     else:
-        stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+        stop, minutes = stopping.Stop(), time_flags.limit(options)
         with sweep_launch.shares(options) as had, stopping.at_limits(stop, minutes):
             launch = sweep_launch.launcher(cache, stop, *had)
             _, outcome = sweep_runs.complete(

@@ -14,6 +14,7 @@ from experiments import (
     shared_flags,
     sweep_launch,
     sweep_runs,
+    time_flags,
     train_hosts,
 )
 from transformer_ablation.report.record import read_record
@@ -31,7 +32,7 @@ def define(values: flags.FlagValues) -> None:
     bounds = {"lower_bound": 0, "upper_bound": 2**31 - 1}
     flags.DEFINE_integer("seed", None, text, flag_values=values, **bounds)
     profiling.define(values)
-    shared_flags.define_time_limit(values)
+    time_flags.define_limit(values)
     host_flags.define(values)
     shared_flags.define_cache(values)
     shared_flags.define_format(values)
@@ -65,7 +66,7 @@ def _complete(
     place, workdir = host_flags.place(options), Path(options.workdir)
     cache = shared_flags.cache_folder(options)
     seed = sweep_file.base.train.seed if options.seed is None else options.seed
-    stop, minutes = stopping.Stop(), shared_flags.time_limit(options)
+    stop, minutes = stopping.Stop(), time_flags.limit(options)
     if options.profile is not None:
         profiling.check(options.profile, sweep_file, workdir, options.row, seed)
     with stopping.at_limits(stop, minutes), profiling.asked(options.profile):
