@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 
@@ -147,6 +148,21 @@ def test_what_is_missing_is_said(tmp_path):
     write_record(run_directory(folder, "own", 1), record)
     rows = markdown_rows(render(read_pairs([folder]), "markdown"))
     assert rows["own"]["BLEU en-de"] == "no test score"
+
+
+@pytest.mark.parametrize(("averaged", "told"), [(5, False), (4, True)])
+def test_five_checkpoints_are_what_the_paper_averages(tmp_path, averaged, told):
+    """Section 6.1, for this table; Table 3's default is one."""
+    folder = write(tmp_path / "de", "de")
+    shutil.rmtree(folder / "runs")  # they are of another config
+    sweep = read_sweep(folder)
+    for config in (sweep["config"], *(entry["config"] for entry in sweep["rows"])):
+        config["decode"]["average_checkpoints"] = averaged
+        config["model"]["num_layers"] -= 1
+    write_sweep(folder, sweep)
+    (note,) = (n for n in read_pairs([folder]).notes if "Base here is not" in n)
+    assert "model.num_layers 5 (paper: 6)" in note
+    assert ("decode.average_checkpoints" in note) == told
 
 
 def test_another_training_of_one_model_is_said(tmp_path, both):

@@ -222,6 +222,7 @@ OF_VALIDATION = (
     "params:",
     "Δ is",
     "train:",
+    "Power:",
 )
 # What a pair has of its own, or a machine: no difference in training to speak of.
 OWN_FIELDS = (
