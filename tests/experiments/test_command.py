@@ -393,11 +393,11 @@ def test_ctrl_c_while_a_command_loads_is_one_line(started, name):
 
 def test_ctrl_c_that_is_ignored_stays_ignored(started):
     """As a shell script has it of a command in the background."""
-
-    def ignore():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    done = started("experiments.tables", env={"INTERRUPT": "1"}, preexec_fn=ignore)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child inherits it
+    try:
+        done = started("experiments.tables", env={"INTERRUPT": "1"})
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done.returncode == 1 and "goes on" in done.stderr
 
 
