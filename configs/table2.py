@@ -72,33 +72,27 @@ PRINTED: dict[tuple[str, str], dict[str, tuple[float | None, float | None]]] = {
 Changes = Callable[[Config], dict[str, Any]]
 
 
-def recurrent(**fields: Any) -> Changes:
-    """A recurrent model with these fields of ``model``."""
+def model(architecture: str, **fields: Any) -> Changes:
+    """A model of an architecture with these fields of ``model``."""
     own = {f"model.{name}": value for name, value in fields.items()}
-    return lambda base: {**of_architecture("recurrent"), **own}
-
-
-def convolutional(**fields: Any) -> Changes:
-    """A convolutional model with these fields of ``model``."""
-    own = {f"model.{name}": value for name, value in fields.items()}
-    return lambda base: {**of_architecture("convolutional"), **own}
+    return lambda base: {**of_architecture(architecture), **own}
 
 
 # Rows beside the Transformer: what they are called and what they change.
 ARCHITECTURES: dict[str, tuple[str, Changes]] = {
-    "recurrent": ("LSTM, source reversed", recurrent(reverse_source=True)),
+    "recurrent": ("LSTM, source reversed", model("recurrent", reverse_source=True)),
     "recurrent_attention": (
         "LSTM with additive attention",
-        recurrent(recurrent_attention="additive"),
+        model("recurrent", recurrent_attention="additive"),
     ),
     "recurrent_gru": (
         "GRU with additive attention",
-        recurrent(recurrent_attention="additive", recurrent_cell="gru"),
+        model("recurrent", recurrent_attention="additive", recurrent_cell="gru"),
     ),
-    "convolutional": ("gated convolutions", convolutional()),
+    "convolutional": ("gated convolutions", model("convolutional")),
     "convolutional_dilated": (
         "gated convolutions, dilated",
-        convolutional(kernel_dilation="doubling"),
+        model("convolutional", kernel_dilation="doubling"),
     ),
 }
 
