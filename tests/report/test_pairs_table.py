@@ -80,6 +80,10 @@ def test_rows_meet_across_pairs_beside_the_papers_numbers(both):
     assert base["en-de counted FLOPs"] == "2.0e+15"
     assert base["en-de paper FLOPs"] == "3.3e+18"
     assert deep["en-fr paper FLOPs"] == "1.4e+20"
+    notes = "\n".join(read_pairs(both, options).notes)
+    for absent in ("blank is equal", "PPL:", "BLEU dev", "train:", "p seeds", "Power"):
+        assert absent not in notes  # of columns that this table has not
+    assert "BLEU test:" in notes and "cost: " in notes
     # 50 device seconds at 2e12 FLOP/s.
     assert base["en-de time x rate FLOPs"] == "1.0e+14"
     assert "en-de time x rate FLOPs" not in render(read_pairs(both), "markdown")

@@ -20,6 +20,7 @@ from transformer_ablation.report.table_row import NO_PAPER, TableRow
 
 Record = Mapping[str, Any]
 AVERAGE, AVERAGED_IN_TABLE_2 = "decode.average_checkpoints", 5  # of base: section 6.1
+TIME = "training time, compiling included, times devices"
 HASH_LETTERS = 12  # enough to tell hashes apart, and to find one by
 
 
@@ -29,18 +30,29 @@ def table_notes(
     finished: Sequence[Record],
     chosen: Chosen,
     rate: float | None,
+    own_columns: bool = True,
 ) -> list[str]:
-    """Every note that applies, one sentence or a few each; ``rate`` as in Options."""
-    notes = [_reading(sweep, rows)]
-    notes += _perplexity(sweep, rows, chosen)
-    notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
+    """Every note that applies, one sentence or a few each; ``rate`` as in Options.
+
+    Without ``own_columns`` those are left out that speak of columns which a table of
+    several sweeps has not.
+    """
+    notes = []
+    if own_columns:
+        notes.append(_reading(sweep, rows))
+        notes += _perplexity(sweep, rows, chosen)
+        notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
     notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
-    notes += _parameters(sweep, rows)
+    if own_columns:
+        notes += _parameters(sweep, rows)
     notes += _checkpoints(rows, chosen)
     notes += _trained_once(finished)
-    notes += _cost(rows, rate)
+    if own_columns:
+        notes += _seconds(rows)
+    notes += _cost(rate)
     notes += _machines(finished)
-    notes += _partial(rows)
+    if own_columns:
+        notes += _partial(rows)
     notes += _setting(sweep, rows)
     notes += _strangers(sweep, rows)
     notes += _unscored(rows)
@@ -226,17 +238,19 @@ def _trained_once(finished: Sequence[Record]) -> list[str]:
     return ["Trained once, decoded in several ways: " + _listed(of)] if of else []
 
 
-def _cost(rows: Sequence[TableRow], rate: float | None) -> list[str]:
-    what = "training time, compiling included, times devices"
-    notes = []
-    if any(row.device_seconds is not None for row in rows):
-        notes.append(f"train: {what}; the mean over finished runs.")
-    if rate is not None:
-        notes.append(
-            f"cost: {what} times {rate:.3g} FLOP/s of each (the paper's rule, section "
-            "6.1); means over finished runs."
-        )
-    return notes
+def _seconds(rows: Sequence[TableRow]) -> list[str]:
+    if all(row.device_seconds is None for row in rows):
+        return []
+    return [f"train: {TIME}; the mean over finished runs."]
+
+
+def _cost(rate: float | None) -> list[str]:
+    if rate is None:
+        return []
+    return [
+        f"cost: {TIME} times {rate:.3g} FLOP/s of each (the paper's rule, section "
+        "6.1); means over finished runs."
+    ]
 
 
 def _machines(finished: Sequence[Record]) -> list[str]:

@@ -196,7 +196,7 @@ def _notes(pairs: Sequence[Pair]) -> list[str]:
     """What was scored, of each pair; then what is not comparable."""
     notes = []
     for pair in pairs:
-        told = [n for n in pair.table.notes if not n.startswith(OF_VALIDATION)]
+        told = pair.table.run_notes
         notes += [f"{pair.name} ({pair.workdir}): {note}" for note in told]
     notes += _differences(pairs)
     notes.append(
@@ -212,18 +212,6 @@ def _notes(pairs: Sequence[Pair]) -> list[str]:
     return notes
 
 
-# Beginnings of the notes of a table that speak of columns which this one has not.
-OF_VALIDATION = (
-    "A blank cell",
-    "PPL:",
-    "†",
-    "BLEU dev:",
-    "paper-BLEU dev:",
-    "params:",
-    "Δ is",
-    "train:",
-    "Power:",
-)
 # What a pair has of its own, or a machine: no difference in training to speak of.
 OWN_FIELDS = (
     "data.corpus",

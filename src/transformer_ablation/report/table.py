@@ -57,13 +57,17 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows in the order of the sweep; ``columns`` maps headings to fields."""
+    """Rows in the order of the sweep; ``columns`` maps headings to fields.
+
+    ``run_notes`` are those of the notes that hold without these columns.
+    """
 
     title: str
     results_version: int
     columns: Mapping[str, str]
     rows: Sequence[TableRow]
     notes: Sequence[str]
+    run_notes: Sequence[str]
     has_paper: bool
     options: Options
     power: Power | None  # of BLEU
@@ -153,15 +157,18 @@ def build_table(
         columns,
         table_rows,
         [],
+        [],
         has_paper,
         options,
         needed_seeds(bleu_tests),
         {q: _agreement(table_rows, q) for q in ("bleu", "ppl")},
     )
-    notes = table_notes(sweep, table_rows, finished, chosen, options.rate)
-    notes[1:1] = _mixed_notes(problems, mixed, base_row)
+    given = sweep, table_rows, finished, chosen, options.rate
+    notes, of_mixed = table_notes(*given), _mixed_notes(problems, mixed, base_row)
+    notes[1:1] = of_mixed
     notes += significance_notes(sweep, table, sentences)
-    return dataclasses.replace(table, notes=notes)
+    run_notes = [*of_mixed, *table_notes(*given, own_columns=False)]
+    return dataclasses.replace(table, notes=notes, run_notes=run_notes)
 
 
 def _records_problems(
