@@ -137,7 +137,7 @@ def _training_contradictions(config: Config) -> list[str]:
             f"it must be at least {least}"
         )
     every, count = train.checkpoint_every_steps, config.decode.average_checkpoints
-    made = 1 if every is None else -(-train.steps // every)
+    made = train.checkpoints_by_steps
     if train.checkpoint_every_minutes is None and made < count:
         problems.append(
             f"decode.average_checkpoints: {count} are averaged, but "

@@ -134,6 +134,12 @@ class TrainConfig:
     sample_sentences: int = integer(0, 64)
     attention_images: bool = flag()
 
+    @property
+    def checkpoints_by_steps(self) -> int:
+        """How many a whole training saves by its steps, the last among them."""
+        every = self.checkpoint_every_steps
+        return 1 if every is None else -(-self.steps // every)
+
 
 @dataclasses.dataclass(frozen=True)
 class DecodeConfig:
