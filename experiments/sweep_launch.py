@@ -90,15 +90,13 @@ def cost(run: runs.Run) -> float:
 
 def estimate(todo: Sequence[runs.Run], states: Mapping[str, str]) -> str:
     """What is to be run, and the time that ``plan`` would say for it."""
-    left = [run for run in todo if run.name not in states]
-    trained = {
-        training(run.config) for run in todo if states.get(run.name) == "finished"
-    }
-    costs = {training(run.config): cost(run) for run in left}
-    flops = sum(value for key, value in costs.items() if key not in trained)
+    left = len([run for run in todo if run.name not in states])
+    flops = plan.left_to_train(
+        (training(run.config), states.get(run.name), cost(run)) for run in todo
+    )
     rate = plan.DEFAULT_FLOPS_PER_SECOND
     return (
-        f"{plan.counted(len(left), 'run')} to do: {flops:.2e} FLOPs, about "
+        f"{plan.counted(left, 'run')} to do: {flops:.2e} FLOPs, about "
         f"{plan.duration(flops / rate)} by plan's rough estimate ({rate:.3g} FLOP/s "
         "sustained, as of two laptop cores; one run after the other, without compiling "
         "and scoring; plan --measure tries this machine)"

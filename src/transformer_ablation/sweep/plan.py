@@ -2,7 +2,7 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
 from transformer_ablation.config import Config, ModelConfig, to_mapping
@@ -92,16 +92,11 @@ class Plan:
         """
         if quantity not in ("flops", "seconds"):
             return sum(getattr(row, quantity) * row.runs_left for row in self.rows)
-        runs = [
-            (row, row.training, *run) for row in self.rows for run in row.states.items()
-        ]
-        trained = {(key, seed) for _, key, seed, state in runs if state == "finished"}
-        total = 0.0
-        for row, key, seed, state in runs:
-            if state not in FINAL and (key, seed) not in trained:
-                trained.add((key, seed))
-                total += getattr(row, quantity)
-        return total
+        return left_to_train(
+            ((row.training, seed), state, getattr(row, quantity))
+            for row in self.rows
+            for seed, state in row.states.items()
+        )
 
     @property
     def shared(self) -> list[list[str]]:
@@ -110,6 +105,22 @@ class Plan:
         for row in self.rows:
             groups.setdefault(row.training, []).append(row.item.row.name)
         return [names for names in groups.values() if len(names) > 1]
+
+
+def left_to_train(runs: Iterable[tuple[Hashable, str | None, float]]) -> float:
+    """What the trainings that are to come cost in all.
+
+    Each run is what it trains, its state and its cost: what a finished run has trained,
+    or an earlier one of these will, is not trained again.
+    """
+    runs = list(runs)
+    trained = {key for key, state, _ in runs if state == "finished"}
+    total = 0.0
+    for key, state, cost in runs:
+        if state not in FINAL and key not in trained:
+            trained.add(key)
+            total += cost
+    return total
 
 
 def make_plan(
