@@ -1,5 +1,6 @@
 """A real Chromium without a window, spoken to through a pipe; for tests of pages."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -105,6 +106,15 @@ class Browser:
         elif method == "Network.requestWillBeSent":
             url = told["request"]["url"]
             self.faults += [url] * (not url.startswith(("file:", "data:")))
+
+    @contextlib.contextmanager
+    def without_faults(self, path, width):
+        """Inside it shows a file; nothing may go wrong until the end."""
+        self.faults.clear()
+        self.open(path, width)
+        yield self
+        self.value("1")  # hears what was said until now
+        assert self.faults == []
 
     def open(self, path, width, dark=False):
         """Shows a file in a window so wide, once it is loaded."""

@@ -79,19 +79,10 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    with browser.Browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
 @pytest.fixture
 def page(chromium, file):
-    chromium.faults.clear()
-    chromium.open(file, 1000)
-    yield chromium
-    chromium.value("1")  # hears what was said until now
-    assert chromium.faults == []
+    with chromium.without_faults(file, 1000) as shown:
+        yield shown
 
 
 def choose(page, name, value):

@@ -27,19 +27,10 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    with browser.Browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
 @pytest.fixture
 def page(chromium, report):
-    chromium.faults.clear()
-    chromium.open(report, 1200)
-    yield chromium
-    chromium.value("1")  # hears what was said until now
-    assert chromium.faults == []
+    with chromium.without_faults(report, 1200) as shown:
+        yield shown
 
 
 def heading(page, text):
