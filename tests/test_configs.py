@@ -98,7 +98,7 @@ def test_wmt14_fr_differs_in_language_vocabulary_and_dropout_of_big():
         assert found == expected
 
 
-@pytest.mark.parametrize("scale", ["grammar", "multi30k"])
+@pytest.mark.parametrize("scale", ["grammar", "multi30k", "multi30k_small"])
 def test_smaller_scale_keeps_the_papers_proportions(scale):
     rows = expanded(scale)
     base, big = rows["base"].config.model, rows["big"].config
@@ -128,7 +128,7 @@ def test_unknown_scale_is_refused_with_the_list():
         table3.get_config("multi30")
     assert str(caught.value) == (
         "unknown scale 'multi30'; did you mean multi30k? The scales are: grammar, "
-        "multi30k, wmt14, wmt14_fr"
+        "multi30k, multi30k_small, wmt14, wmt14_fr"
     )
 
 
