@@ -82,9 +82,9 @@ class Meter:
 
     def end(self, status: str, reason: str | None, scores: Any = None) -> str:
         """Writes how the run ended; returns the status."""
-        changes = {}
+        entries = []
         if scores is not None:
             self.add_evaluation(scores.seconds)
-            changes["scores"] = scores.entries
-        self.save(status=status, reason=reason, **changes)
+            entries = scores.entries
+        self.save(status=status, reason=reason, added_scores=entries)
         return status

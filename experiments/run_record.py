@@ -1,6 +1,7 @@
 """What a run writes about itself: config, vocabulary, record, and its meters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments import origin
 from experiments.sweep_record import new_record
@@ -45,4 +46,29 @@ def begin(
         step=max(steps, default=0),
         trained_as=trained_as,
     )
-    record.write_record(run.directory, made)
+    twin = None
+    if trained_as is not None:
+        twin = record.read_record(run.directory.parents[1] / trained_as)
+    record.restart_record(run.directory, made, lambda old: carried(made, old, twin))
+
+
+def carried(
+    made: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
+    twin: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What of a run's earlier record stays when it goes on from update ``made.step``.
+
+    Scores of checkpoints up to there, and the processes that made these, which may
+    be those of the ``twin`` whose training it took.
+    """
+    step, trainer = made["step"], old or twin
+    now = {"from_step": step, **{key: made[key] for key in record.SESSION_KEYS}}
+    before = record.sessions(trainer) if trainer else []
+    before = [each for each in before if each["from_step"] < step]
+    same = before and {**before[-1], "from_step": step} == now
+    scores = old["scores"] if old else []
+    return {
+        "sessions": before if same else [*before, now],
+        "scores": [s for s in scores if max(s["steps"], default=0) <= step],
+    }

@@ -21,6 +21,7 @@ from transformer_ablation.report.record import (
     read_record,
     read_records,
     read_sweep,
+    restart_record,
     run_directory,
     update_record,
     write_record,
@@ -51,8 +52,9 @@ def fresh(**known):
 
 def test_new_record_has_every_key_and_unknown_is_null():
     record = fresh(parameters={"total": 5})
-    # Records of before there was ``trained_as`` still load, so it is no needed key.
-    assert set(record) == KEYS | {"trained_as"} and record["trained_as"] is None
+    # Records of before there were these still load, so they are no needed keys.
+    newer = {"trained_as", "sessions"}
+    assert set(record) == KEYS | newer and not any(record[key] for key in newer)
     assert record["status"] == "pending"
     process = record["process"]
     assert (process["host"], process["pid"]) == (socket.gethostname(), os.getpid())
@@ -140,6 +142,16 @@ def test_scores_added_at_once_are_all_kept(tmp_path):
     assert [process.wait(timeout=60) for process in started] == [0, 0, 0]
     found = sorted(score["steps"] for score in read_record(tmp_path)["scores"])
     assert found == [[step, n] for step in range(20) for n in range(3)]
+
+
+def test_restart_keeps_what_of_the_stored_record_is_asked_for(tmp_path):
+    restart_record(tmp_path, fresh(step=0), lambda old: {"step": old and old["step"]})
+    assert read_record(tmp_path) == fresh(step=None)
+    update_record(tmp_path, step=7, status="preempted")
+    restart_record(
+        tmp_path, fresh(step=9), lambda old: {"label": f"after {old['step']}"}
+    )
+    assert read_record(tmp_path) == fresh(step=9) | {"label": "after 7"}
 
 
 def test_unknown_status_is_refused_with_those_allowed(tmp_path):

@@ -30,6 +30,8 @@ RECORD_KEYS = (
     "packages device process parameters flops data step seconds tokens "
     "tokens_per_second scores"
 ).split()
+# What each process of a run says of itself; the record's own are the last one's.
+SESSION_KEYS = ("commit", "command", "packages", "device")
 METRICS = ("ppl", "bleu", "bleu_paper")
 SCORE_KEYS = (
     "split metric value sentences target_tokens steps decode signature unfinished"
@@ -80,6 +82,7 @@ def new_record(
         "tokens": {"source": None, "target": None, "real": None},
         "scores": [],
         "trained_as": None,  # the run whose checkpoints it took, or None
+        "sessions": None,  # see ``sessions``
     }
     return _changed(record, known, "new record")
 
@@ -135,49 +138,61 @@ def write_record(directory: str | Path, record: Mapping[str, Any]) -> None:
     write_json(path, stored)
 
 
-def update_record(directory: str | Path, **changes: Any) -> dict[str, Any]:
+def update_record(
+    directory: str | Path,
+    added_scores: Iterable[Mapping[str, Any]] = (),
+    **changes: Any,
+) -> dict[str, Any]:
     """Changes keys of a stored record and returns it as written.
+
+    Each of ``added_scores`` takes the place of the same one there. Other processes may
+    change the record at the same time: nothing is lost.
 
     Raises:
       RecordError: where there is no record, or for a key no record has.
     """
-    return _rewrite(directory, lambda record: changes)
+    new, path = [dict(score) for score in added_scores], Path(directory) / RECORD_FILE
+    if not path.exists():
+        raise RecordError(f"{path}: missing; write a new record first")
+    with locked(path):
+        record = _changed(read_record(directory) or {}, changes, str(path))
+        keys = [_score_key(score) for score in new]
+        kept = [old for old in record["scores"] if _score_key(old) not in keys]
+        write_record(directory, {**record, "scores": [*kept, *new]})
+        return read_record(directory) or {}
 
 
 def add_scores(directory: str | Path, scores: Iterable[Mapping[str, Any]]) -> None:
-    """Adds scores to a stored record; each takes the place of the same one there.
+    """Adds scores to a stored record, as ``update_record`` does."""
+    update_record(directory, scores)
 
-    Other processes may add theirs at the same time: none is lost.
 
-    Raises:
-      RecordError: where there is no record.
+def restart_record(
+    directory: str | Path,
+    record: Mapping[str, Any],
+    carried: Callable[[dict[str, Any] | None], Mapping[str, Any]],
+) -> None:
+    """Writes the record of a run that starts or goes on, in one step.
+
+    ``carried`` is given the stored record, or None, and says what of it stays.
     """
-    new = [dict(score) for score in scores]
+    with locked(Path(directory) / RECORD_FILE):
+        kept = carried(read_record(directory))
+        write_record(directory, _changed(dict(record), kept, str(directory)))
 
-    def added(record: Mapping[str, Any]) -> dict[str, Any]:
-        keys = [_score_key(score) for score in new]
-        kept = [old for old in record["scores"] if _score_key(old) not in keys]
-        return {"scores": [*kept, *new]}
 
-    _rewrite(directory, added)
+def sessions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Which processes made the run, in order: ``from_step`` and ``SESSION_KEYS``.
+
+    Those whose updates were lost, as no checkpoint had them, are not among them.
+    """
+    own = {"from_step": 0, **{key: record[key] for key in SESSION_KEYS}}
+    return [dict(each) for each in record.get("sessions") or [own]]
 
 
 def _score_key(score: Mapping[str, Any]) -> list[Any]:
     """What makes two scores the same: text, metric, checkpoints and decoding."""
     return [score[key] for key in ("split", "metric", "steps", "decode")]
-
-
-def _rewrite(
-    directory: str | Path, changes: Callable[[dict[str, Any]], Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The stored record with what ``changes`` gives for it, read and written alone."""
-    path = Path(directory) / RECORD_FILE
-    if not path.exists():
-        raise RecordError(f"{path}: missing; write a new record first")
-    with locked(path):
-        record = read_record(directory) or {}
-        write_record(directory, _changed(record, changes(record), str(path)))
-        return read_record(directory) or {}
 
 
 def read_record(directory: str | Path) -> dict[str, Any] | None:
