@@ -23,6 +23,8 @@ from transformer_ablation.sweep.identity import without_decoding
 from transformer_ablation.sweep.runs import Run
 
 CHECKPOINTS = "checkpoints"
+# Written before the checkpoints are there, as the record is only written after it.
+TWIN_FILE = "trained_as.txt"
 
 
 def adopt(run: Run, prepared: Prepared, note: Callable[[str], None]) -> str | None:
@@ -32,10 +34,14 @@ def adopt(run: Run, prepared: Prepared, note: Callable[[str], None]) -> str | No
       ``ROW/seedK`` of the twin that the run's training is of, also when it was copied
       by an earlier process; None where the run trains itself.
     """
+    named = run.directory / TWIN_FILE
     if _has_begun(run.directory):
+        if named.exists():
+            return named.read_text("utf-8").strip()
         return (read_record(run.directory) or {}).get("trained_as")
     found = _twin(run, prepared)
     if found is None:
+        named.unlink(missing_ok=True)
         return None
     folder, record = found
     name = f"{record['row']}/seed{record['seed']}"
@@ -45,6 +51,7 @@ def adopt(run: Run, prepared: Prepared, note: Callable[[str], None]) -> str | No
     kept = [e for e in read_metrics(folder) if e["tag"] not in scores]
     text = "".join(json.dumps(entry) + "\n" for entry in kept)
     json_file.write_text(run.directory / METRICS_FILE, text)
+    json_file.write_text(named, f"{name}\n")
     temporary = run.directory / f".{CHECKPOINTS}.copy"
     shutil.rmtree(temporary, ignore_errors=True)
     shutil.copytree(folder / CHECKPOINTS, temporary)

@@ -1,13 +1,21 @@
 """A row that decodes otherwise is not trained again: it takes the checkpoints."""
 
 import shutil
+import types
 
 import pytest
 
+from configs import table3
+from experiments import run_twin
 from tests.experiments import tiny_sweeps as tiny
+from transformer_ablation.config import from_mapping
 from transformer_ablation.report.record import read_record
 from transformer_ablation.report.render import render
 from transformer_ablation.report.table import Options, read_table
+
+CONFIG = from_mapping(table3.get_config())
+MANIFEST = {"source_language": "en", "target_language": "de", "splits": {}}
+PREPARED = types.SimpleNamespace(corpus=types.SimpleNamespace(manifest=MANIFEST))
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +41,19 @@ def test_training_is_the_twins(workdir):
     assert mine["seconds"]["train"] == theirs["seconds"]["train"] > 0
     assert tiny.saved_steps(greedy) == tiny.saved_steps(base)
     assert tiny.checkpoint(greedy) == tiny.checkpoint(base)
+
+
+def test_training_is_the_twins_also_after_a_stop_before_the_record(workdir, tmp_path):
+    copied = shutil.copytree(workdir, tmp_path / "w") / "runs" / "greedy" / "seed0"
+    (copied / "record.json").unlink()
+    run = types.SimpleNamespace(directory=copied, seed=0)
+    assert run_twin.adopt(run, None, pytest.fail) == "base/seed0"
+    shutil.rmtree(copied / "checkpoints")
+    shutil.rmtree(copied.parents[1] / "base")  # nothing to take, and none was
+    run = types.SimpleNamespace(directory=copied, seed=0, config=CONFIG)
+    assert run_twin.adopt(run, PREPARED, pytest.fail) is None
+    (copied / "checkpoints" / "50").mkdir(parents=True)
+    assert run_twin.adopt(run, None, pytest.fail) is None
 
 
 def test_values_stand_once_and_scores_are_its_own(workdir):
