@@ -17,6 +17,7 @@ from transformer_ablation.report.record import (
     new_record,
     new_score,
     read_record,
+    update_record,
     write_record,
 )
 from transformer_ablation.sweep.device_locks import DeviceLocks
@@ -303,6 +304,66 @@ def test_rows_of_other_text_are_refused_before_training(
     assert training.ran == ["base seed 0", "narrow seed 0"]
     other = [x for x in given if "workdir" not in x] + [f"--workdir={tmp_path / 'v'}"]
     assert command.run(sweep.COMMAND, [*other, "--rows=back"]) == 0
+
+
+ONE_ROW = """
+from configs import table3
+from transformer_ablation.sweep.rows import Row
+
+TITLE = "One row"
+get_config = lambda: table3.get_config("grammar")
+
+
+def get_rows():
+    narrow = Row("narrow", "C", "d_ff", lambda base: {"model.d_ff": D_FF})
+    return [Row("base", "base", "base", lambda base: {}), narrow]
+"""
+
+
+def test_seed_of_a_row_that_was_run_otherwise_is_refused(training, tmp_path, capsys):
+    """One table would have both seeds, and refuses them once they are trained."""
+    path = tmp_path / "one.py"
+    given = [f"--config={path}", f"--workdir={tmp_path / 'w'}"]
+    given += [f"--cache={tmp_path / 'cache'}", "--config.train.steps=600"]
+    path.write_text(ONE_ROW.replace("D_FF", "16"))
+    assert command.run(sweep.COMMAND, given) == 0
+    before = (tmp_path / "w" / "sweep.json").read_bytes()
+    training.ran.clear()
+    path.write_text(ONE_ROW.replace("D_FF", "32"))
+    capsys.readouterr()
+    assert command.run(sweep.COMMAND, [*given, "--seeds=1"]) == 2
+    error = capsys.readouterr().err
+    held = tmp_path / "w" / "runs" / "narrow" / "seed0"
+    assert f"{held}: holds another run: model.d_ff is 16 there and 32 now" in error
+    assert "--beside" in error and "base" not in error.partition(str(held))[0]
+    assert training.ran == []
+    assert (tmp_path / "w" / "sweep.json").read_bytes() == before
+    # Under a name of its own it may run.
+    assert command.run(sweep.COMMAND, [*given, "--seeds=1", "--beside"]) == 0
+    assert len(training.ran) == 2
+
+
+def test_seed_with_other_text_is_refused(run, training, monkeypatch):
+    assert run("--rows=base")[0] == 0
+    texts = {"en": {"sha256": "other"}, "de": {"sha256": "2"}}
+    other = {**MANIFEST, "splits": {"train": texts}}
+    monkeypatch.setattr(corpus, "read_manifest", lambda data, cache: other)
+    code, _, error = run("--rows=base", "--seeds=1")
+    assert code == 2 and "seed0: holds another run: the data or" in error
+    assert training.ran == ["base seed 0"]
+
+
+def test_workdir_of_another_version_of_results_takes_no_row(run, training, tmp_path):
+    assert run("--rows=base")[0] == 0
+    directory = tmp_path / "w" / "runs" / "base" / "seed0"
+    update_record(directory, results_version=RESULTS_VERSION - 1)
+    code, _, error = run("--rows=A_h1")
+    assert code == 2 and training.ran == ["base seed 0"]
+    assert error.splitlines()[-2:] == [
+        f"base/seed0: has results of version {RESULTS_VERSION - 1}, those of this "
+        f"program have {RESULTS_VERSION}",
+        "no table takes both: use another --workdir",
+    ]
 
 
 def test_refused_data_leave_the_workdir_as_it_was(run, training, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import (
     Config,
     ConfigError,
@@ -87,6 +88,15 @@ def make_runs(
     return runs
 
 
+def with_seed(run: Run, seed: int, identify: Callable[[Config], str]) -> Run:
+    """The run of the same row and workdir with another seed."""
+    config = replace(run.config, {"train.seed": seed})
+    where = run.directory.with_name(f"seed{seed}")
+    return dataclasses.replace(
+        run, seed=seed, config=config, identity=identify(config), directory=where
+    )
+
+
 def folder(workdir: Path, row: str, seed: int) -> Path:
     """``WORKDIR/runs/ROW/seedK``."""
     return workdir / "runs" / row / f"seed{seed}"
@@ -121,6 +131,23 @@ def check_folders(runs: Sequence[Run], read_record: ReadRecord) -> None:
             problems.append(f"{run.directory}: holds another run: {reason}")
     if problems:
         advice = f"{ADVICE}, or move these"
+        raise SweepError("\n".join([*problems, advice]))
+
+
+def check_versions(records: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a workdir with runs of another version: no table takes both.
+
+    Raises:
+      SweepError: naming every such run.
+    """
+    problems = [
+        f"{record['row']}/seed{record['seed']}: has results of version "
+        f"{record['results_version']}, those of this program have {RESULTS_VERSION}"
+        for record in records
+        if record["results_version"] != RESULTS_VERSION
+    ]
+    if problems:
+        advice = "no table takes both: use another --workdir"
         raise SweepError("\n".join([*problems, advice]))
 
 
