@@ -67,12 +67,12 @@ def total_device_count() -> int:
 
 
 def device_description() -> dict[str, Any]:
-    """Kind, platform and count of the devices, for the record."""
+    """Kind, platform and count of the devices of all processes, for the record."""
     device = jax.local_devices()[0]
     return {
         "kind": device.device_kind,
         "platform": device.platform,
-        "count": device_count(),
+        "count": total_device_count(),
     }
 
 
