@@ -47,8 +47,12 @@ def add_importance(
         found = head_importance.translations(
             model, params, pairs.source, sources, config.decode, heads
         )
+
+        def texts_of(best: Sequence[Any]) -> list[str]:
+            return [vocabulary.decode(each.ids) for each in best]
+
         bleus = (
-            corpus_bleu([vocabulary.decode(b.ids) for b in best], references).value
+            corpus_bleu(texts_of(best), references, config.data.target_language).value
             for best in found
         )
         changed = _timed(bleus, len(heads), "translating")

@@ -100,7 +100,7 @@ def _bleus(
     write_texts(path, name, lines, pairs)
     references = [target for _, target in pairs]
     language = scored.config.data.target_language
-    found = {"bleu": corpus_bleu(lines, references)}
+    found = {"bleu": corpus_bleu(lines, references, language)}
     if language in TOKENISED_LANGUAGES:
         found["bleu_paper"] = paper_bleu(lines, references, language)
     settings = {name: getattr(decode, name) for name in DECODE_FIELDS}

@@ -19,6 +19,28 @@ REFERENCES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("language", "tokeniser"),
+    [
+        *((code, "zh") for code in ("zh", "zh_Hans", "zh-TW")),
+        *((code, "char") for code in ("ja", "th", "my")),
+        *((code, "13a") for code in ("de", "ko", "pt-br")),
+    ],
+)
+def test_language_without_spaces_is_no_language_of_one_word_sentences(
+    language, tokeniser
+):
+    """One character of each differs: no word of 13a is right, nearly every other."""
+    sentence = "这是第{}个很长的句子，我们在公园里看见两只狗。"
+    references = [sentence.format(number) for number in "一二三四五"]
+    translations = [text.replace("两", "三") for text in references]
+    found = corpus_bleu(translations, references, language)
+    metric = sacrebleu.metrics.BLEU(tokenize=tokeniser)
+    assert found.value == metric.corpus_score(translations, [references]).score
+    assert f"tok:{tokeniser}|" in found.signature
+    assert found.value < 1 if tokeniser == "13a" else found.value > 70
+
+
 def test_bleu_is_that_of_sacrebleu_called_by_hand():
     """The module's function, with every setting spelt out."""
     by_hand = sacrebleu.corpus_bleu(
@@ -29,7 +51,7 @@ def test_bleu_is_that_of_sacrebleu_called_by_hand():
         tokenize="13a",
         use_effective_order=False,
     )
-    found = corpus_bleu(TRANSLATIONS, REFERENCES)
+    found = corpus_bleu(TRANSLATIONS, REFERENCES, "en")
     assert found.value == by_hand.score
     assert 5 < found.value < 95
     assert found.sentences == 3
@@ -57,12 +79,12 @@ def test_bleu_is_that_of_sacrebleu_called_by_hand():
     ],
 )
 def test_bleu_equals_hand_arithmetic(translations, references, by_hand):
-    found = corpus_bleu(translations, references)
+    found = corpus_bleu(translations, references, "en")
     assert found.value == pytest.approx(100 * by_hand, rel=1e-9)
 
 
 def test_signature_says_how_it_was_computed():
-    parts = corpus_bleu(TRANSLATIONS, REFERENCES).signature.split("|")
+    parts = corpus_bleu(TRANSLATIONS, REFERENCES, "en").signature.split("|")
     expected = {"nrefs:1", "case:mixed", "eff:no", "tok:13a", "smooth:exp"}
     assert expected <= set(parts)
     assert f"version:{sacrebleu.__version__}" in parts
@@ -78,20 +100,20 @@ def test_each_sentence_is_held_against_its_own_reference():
     swapped = references[::-1]
     assert sacrebleu.corpus_bleu(swapped, [[r] for r in references]).score > 99
     assert sacrebleu.corpus_bleu(swapped, [[r] * 2 for r in references]).score > 99
-    assert corpus_bleu(swapped, references).value < 10
-    assert corpus_bleu(references, references).value == pytest.approx(100)
+    assert corpus_bleu(swapped, references, "en").value < 10
+    assert corpus_bleu(references, references, "en").value == pytest.approx(100)
 
 
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_unequal_counts_are_refused_with_both(count):
     translations = (TRANSLATIONS * 2)[:count]
     with pytest.raises(ValueError, match=f"{count} translations for 3 references"):
-        corpus_bleu(translations, REFERENCES)
+        corpus_bleu(translations, REFERENCES, "en")
 
 
 def test_bleu_of_nothing_is_refused():
     with pytest.raises(ValueError, match="no sentence"):
-        corpus_bleu([], [])
+        corpus_bleu([], [], "en")
 
 
 def test_empty_translations_count():
@@ -99,7 +121,7 @@ def test_empty_translations_count():
 
     All words right, 5 for 10: exp(1 - 10 / 5).
     """
-    found = corpus_bleu(["a b c d e", ""], ["a b c d e", "f g h i j"])
+    found = corpus_bleu(["a b c d e", ""], ["a b c d e", "f g h i j"], "en")
     assert found.value == pytest.approx(100 * math.exp(-1), rel=1e-9)
     assert found.sentences == 2
 
@@ -153,7 +175,7 @@ def test_both_bleus_of_hyphenated_words_by_hand():
     pairs = list(zip([line.split() for line in TOKENS], split, strict=True))
     paper = paper_bleu(hypotheses, references, "de")
     assert paper.value == pytest.approx(bleu_by_hand(pairs), rel=1e-9)
-    plain = corpus_bleu(hypotheses, references)
+    plain = corpus_bleu(hypotheses, references, "en")
     # 13a leaves a compound whole, and the typographic marks are other words.
     whole = [
         ("Die Rot-Kreuz-Station ist offen .", "Die Rot-Kreuz-Klinik ist offen ."),
@@ -161,14 +183,14 @@ def test_both_bleus_of_hyphenated_words_by_hand():
         ("Der US-Dollar fiel stark .", "Der US-Dollar stieg stark ."),
     ]
     words = [(a.split(), b.split()) for a, b in whole]
-    by_hand = corpus_bleu(*zip(*whole, strict=True)).value
+    by_hand = corpus_bleu(*zip(*whole, strict=True), "en").value
     assert plain.value == by_hand and len(words[1][1]) == 8
     assert paper.value > plain.value + 20
 
 
 def test_signatures_tell_the_two_apart():
     lines = ["Ein Satz mit fünf Wörtern."]
-    paper, plain = paper_bleu(lines, lines, "de"), corpus_bleu(lines, lines)
+    paper, plain = paper_bleu(lines, lines, "de"), corpus_bleu(lines, lines, "en")
     assert paper.value == plain.value == pytest.approx(100)
     assert paper.signature.startswith("moses-de-0.2.0+plain-quotes+split-hyphens|")
     assert "tok:none|smooth:none" in paper.signature

@@ -25,6 +25,9 @@ PLAIN = str.maketrans(
 )
 HYPHEN = re.compile(r"(\S)-(\S)")
 TOKENISED_LANGUAGES = ("en", "de", "fr")
+# sacreBLEU's tokeniser of languages written without spaces between words, of which its
+# default makes one word a sentence; for Chinese its own, for others a character each.
+UNSPACED = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo"), "char")}
 
 
 class Bleu(NamedTuple):
@@ -35,14 +38,25 @@ class Bleu(NamedTuple):
     sentences: int
 
 
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Bleu:
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> Bleu:
     """sacreBLEU's default BLEU (13a tokenisation, mixed case) of all sentences.
+
+    ``language`` is that of the texts, such as "de" or "zh_Hans": one of ``UNSPACED``
+    has the tokeniser that stands there, as the signature says.
 
     Raises:
       ValueError: if the counts differ or are 0; BLEU of part of a test set is
         another number.
     """
-    return _score(BLEU(), hypotheses, references, "")
+    metric = BLEU(tokenize=UNSPACED.get(_base(language)))
+    return _score(metric, hypotheses, references, "")
+
+
+def _base(language: str) -> str:
+    """``zh`` of ``zh_Hans``, ``zh-TW`` and ``ZH``."""
+    return re.split("[-_]", language)[0].lower()
 
 
 def paper_bleu(
