@@ -38,7 +38,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.projection_biases = False  # none in the formula; the first code has
     # How whole sequences attend: "own" products of all pairs; "banded", with an
     # attention_window, of what it reaches alone; or jax.nn.dot_product_attention by
-    # "xla", or by "cudnn" in half precision on an NVIDIA GPU. Equal within rounding.
+    # "xla", or by "cudnn" in half precision on an NVIDIA GPU. Equal within rounding;
+    # "banded" draws other masks where attention_dropout_rate is not 0.
     config.model.attention_implementation = "own"
     # What the backward pass computes again instead of keeping it: "layers" all but the
     # input of each layer, "cheap" all but what linear maps put out as well. The same
@@ -107,6 +108,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.train.seed = 0
     config.train.evaluate_every_steps = 5_000
     config.train.checkpoint_every_steps = 1_500  # about ten minutes at 0.4 s
+    # Beside steps, what is saved by the clock is only to go on from; without, these
+    # are what is kept and averaged, as in the paper, and depend on the machine's speed.
     config.train.checkpoint_every_minutes = placeholder(float)
     config.train.keep_checkpoints = 5
     config.train.log_every_steps = 100

@@ -91,9 +91,11 @@ def test_newest_are_kept(opened, keeping, tmp_path):
     assert kept == {"10", "11"}
 
 
-def test_checkpoint_of_a_stop_is_kept_until_the_next_only(opened, keeping):
-    """Every fourth and the last, 10, are asked for; a stop came after 6."""
+@pytest.mark.parametrize("minutes", [None, 0.5])
+def test_checkpoint_of_a_stop_is_kept_until_the_next_only(opened, keeping, minutes):
+    """Every fourth and the last, 10, are asked for; a stop, or the clock, came at 6."""
     changes = {"train.checkpoint_every_steps": 4, "train.steps": 10}
+    changes["train.checkpoint_every_minutes"] = minutes
     config = configs.replace(keeping(2), changes)
     checkpoints = opened(config)
     save(checkpoints, config, 4)

@@ -20,6 +20,12 @@ def contradictions(config: Config) -> list[str]:
 def _model_contradictions(config: Config) -> list[str]:
     model, data = config.model, config.data
     problems = _architecture_contradictions(config)
+    sizes = model.d_ff, model.num_heads, model.d_k, model.d_v
+    if model.architecture == "transformer" and sizes == (1, 1, 1, 1):
+        problems.append(
+            "model.architecture: transformer with d_ff, num_heads, d_k and d_v of 1, "
+            "which is what models that do not read them have; give it sizes of its own"
+        )
     if model.decoder_layers == model.num_layers:
         problems.append(
             f"model.decoder_layers: {model.decoder_layers} is model.num_layers; make "
@@ -138,7 +144,7 @@ def _training_contradictions(config: Config) -> list[str]:
         )
     every, count = train.checkpoint_every_steps, config.decode.average_checkpoints
     made = train.checkpoints_by_steps
-    if train.checkpoint_every_minutes is None and made < count:
+    if not train.checkpoints_by_clock and made < count:
         problems.append(
             f"decode.average_checkpoints: {count} are averaged, but "
             f"train.checkpoint_every_steps = {every} makes {made} in "

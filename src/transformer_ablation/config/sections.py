@@ -140,6 +140,15 @@ class TrainConfig:
         every = self.checkpoint_every_steps
         return 1 if every is None else -(-self.steps // every)
 
+    @property
+    def checkpoints_by_clock(self) -> bool:
+        """Whether time alone decides which checkpoints are kept and averaged.
+
+        Where steps do, those saved by the clock are for a run that is stopped.
+        """
+        clock = self.checkpoint_every_minutes is not None
+        return clock and self.checkpoint_every_steps is None
+
 
 @dataclasses.dataclass(frozen=True)
 class DecodeConfig:

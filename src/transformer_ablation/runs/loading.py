@@ -88,7 +88,7 @@ def check_average(config: Config, count: int, name: str) -> None:
     every, kept = train.checkpoint_every_steps, train.keep_checkpoints
     most, why = kept, f"train.keep_checkpoints = {kept}"
     made = train.checkpoints_by_steps
-    if train.checkpoint_every_minutes is None and made < kept:
+    if not train.checkpoints_by_clock and made < kept:
         when = "at the end only" if every is None else f"every {every} updates"
         most, why = made, f"it saves {when}, of {train.steps}"
     if count > most:

@@ -174,7 +174,7 @@ class Checkpoints:
 
     def _is_regular(self, step: int) -> bool:
         train = self._config.train
-        if step == train.steps or train.checkpoint_every_minutes is not None:
+        if step == train.steps or train.checkpoints_by_clock:
             return True
         every = train.checkpoint_every_steps
         return every is not None and step % every == 0
