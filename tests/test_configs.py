@@ -139,6 +139,14 @@ def test_rows_follow_a_base_that_was_overridden():
     assert (narrow.d_model, narrow.d_k, narrow.d_v) == (48, 12, 12)
 
 
+def test_rows_of_depth_change_both_stacks():
+    """The paper's N is of either."""
+    rows = expanded("grammar", {"model.num_layers": 6, "model.decoder_layers": 3})
+    models = {name: rows[name].config.model for name in ("C_N2", "C_N4", "C_N8")}
+    found = {name: (m.num_layers, m.decoder_layers) for name, m in models.items()}
+    assert found == {"C_N2": (2, 1), "C_N4": (4, 2), "C_N8": (8, 4)}
+
+
 def test_override_that_makes_rows_equal_is_refused():
     with pytest.raises(ConfigError) as caught:
         expanded("grammar", {"regularization.label_smoothing": 0.2})

@@ -6,7 +6,7 @@ import pkgutil
 import pytest
 
 from configs import questions, table3
-from transformer_ablation.config import from_mapping
+from transformer_ablation.config import ConfigError, from_mapping, replace
 from transformer_ablation.sweep.rows import expand
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(questions.__path__))
@@ -73,6 +73,13 @@ def test_rows_load_at_every_scale_and_change_what_is_asked(name, scale):
 
 def test_no_question_is_forgotten_here():
     assert set(NAMES) == set(VARIED)
+
+
+def test_depths_apart_are_of_a_base_with_one_depth():
+    module = load("depths")
+    base = replace(from_mapping(module.get_config()), {"model.decoder_layers": 2})
+    with pytest.raises(ConfigError, match="decoder_layers: 2; this sweep sets both"):
+        expand(base, module.get_rows())
 
 
 def test_functions_are_compared_at_equal_sizes_of_keys():

@@ -10,7 +10,7 @@ depth with the norm after the sum. More in docs/questions.md.
 """
 
 from configs import table3
-from transformer_ablation.config import Config
+from transformer_ablation.config import Config, ConfigError
 from transformer_ablation.sweep.rows import BASE, Row, fraction
 
 TITLE = "Depth of the encoder and of the decoder, apart"
@@ -25,6 +25,12 @@ def get_rows() -> list[Row]:
         """Shares of N; 0 is one layer."""
 
         def changes(base: Config) -> dict[str, object]:
+            if base.model.decoder_layers is not None:
+                raise ConfigError(
+                    f"model.decoder_layers: {base.model.decoder_layers}; this sweep "
+                    "sets both depths from model.num_layers: leave it None"
+                )
+
             def layers(share: float) -> int:
                 parts = round(3 * share), 3
                 return fraction(base, "model.num_layers", *parts) if share else 1

@@ -12,7 +12,7 @@ the short warm-up (+7.4 BLEU). More in docs/questions.md.
 
 from configs import table3
 from transformer_ablation.config import Config
-from transformer_ablation.sweep.rows import BASE, Row, fraction
+from transformer_ablation.sweep.rows import BASE, Row
 
 TITLE = "Layer norm before or after, by depth and warm-up"
 
@@ -27,7 +27,7 @@ def get_rows() -> list[Row]:
             steps = base.optimizer.warmup_steps
             return {
                 "model.norm": norm,
-                "model.num_layers": fraction(base, "model.num_layers", 1 + deep, 1),
+                **table3.depth(base, 1 + deep),
                 "optimizer.warmup_steps": max(1, steps // 10) if short else steps,
             }
 
