@@ -33,8 +33,24 @@ def test_only_the_sizes_of_the_axis_move(tiny_config):
             base = growth._get(row, axis.fields[0])
             assert size == (factor if axis.absolute else factor * base)
             changes = {p: growth._get(config, p) for p in axis.fields}
+            assert changes.get("model.decoder_layers") is None
             assert config == replace(row, changes)
     assert tuple(growth.AXES) == cli.NAMES
+
+
+def test_depths_grow_together(tiny_config):
+    base = replace(tiny_config, {"model.num_layers": 2, "model.decoder_layers": 1})
+    found = growth.configs(base, growth.AXES["N"])
+    depths = [(c.model.num_layers, c.model.decoder_layers) for _, c in found]
+    assert depths == [(2, 1), (4, 2), (8, 4)] and [n for n, _ in found] == [2, 4, 8]
+
+
+def test_search_with_bands_is_one_over_the_whole_past(tiny_config):
+    """Its steps have own products."""
+    window = {"model.attention_window": 4}
+    banded = {**window, "model.attention_implementation": "banded"}
+    own, other = (replace(tiny_config, x) for x in (window, banded))
+    assert growth.search_flops(own, 640, 40) == growth.search_flops(other, 640, 40)
 
 
 def test_sizes_that_an_architecture_does_not_read_stay(tiny_config):

@@ -3,6 +3,7 @@
 Batches are made up and full, so no corpus is read and every position is real.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -47,7 +48,7 @@ AXES = {
         Axis("length", ("data.packed_length",), (1, 2, 4, 8), 1),
         # Matrices of a width times another.
         Axis("d_model", WIDTHS, (1, 2, 4, 8), 2),
-        Axis("N", ("model.num_layers",), (1, 2, 4), 1),
+        Axis("N", ("model.num_layers", "model.decoder_layers"), (1, 2, 4), 1),
         Axis("vocabulary", ("data.vocabulary_size",), (1, 2, 4, 8), 1),
         # Every candidate has its own token, and its own past.
         Axis("beam", ("decode.beam_size",), (1, 2, 4, 8, 16), 1, absolute=True),
@@ -94,13 +95,13 @@ def configs(base: Config, axis: Axis) -> list[tuple[int, Config]]:
         sizes = {
             path: factor if axis.absolute else factor * _get(base, path)
             for path in axis.fields
-            if path not in unread
+            if path not in unread and _get(base, path) is not None
         }
         found.append((sizes[axis.fields[0]], replace(base, sizes)))
     return found
 
 
-def _get(config: Config, path: str) -> int:
+def _get(config: Config, path: str) -> int | None:
     section, _, name = path.partition(".")
     return getattr(getattr(config, section), name)
 
@@ -175,7 +176,9 @@ def search_flops(config: Config, tokens: int, length: int) -> float:
 
     A candidate's past is half of its length on average.
     """
-    of = partial(forward_flops, config.model, config.data.vocabulary_size)
+    # A step has products over all that its candidate has been, also with "banded".
+    model = dataclasses.replace(config.model, attention_implementation="own")
+    of = partial(forward_flops, model, config.data.vocabulary_size)
     encoder = of(tokens, 0, length, 0)
     return encoder + of(0, config.decode.beam_size * tokens, length, length / 2)
 
