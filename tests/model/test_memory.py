@@ -49,6 +49,16 @@ def test_rematerialisation_keeps_inputs_and_maps(config):
     assert update_memory(least) == state + 4 * 512 * (2 * 12 + 425)
 
 
+def test_additive_scores_keep_a_sum_for_each_pair_and_feature(config):
+    """Of 40 keys, 2 heads, 7 features, in three attentions and the two on top."""
+    additive = replace(config, {"model.compatibility": "additive"})
+    kept = 512 * (3 + 2) * 40 * 2 * 7
+    parameters = 3 * 2 * 7  # the vector that weighs them
+    assert update_memory(additive) == (
+        update_memory(config) + 4 * kept + 16 * parameters
+    )
+
+
 def test_decoder_of_its_own_depth_is_counted(config):
     """Two more decoder layers of two attentions, a network and three sublayers."""
     deeper = replace(config, {"model.decoder_layers": 3})

@@ -38,7 +38,8 @@ def update_memory(config: Config) -> int:
 def kept_values(model: ModelConfig, length: float) -> float:
     """Numbers kept for the backward pass, of a source and a target position together.
 
-    Of an attention: queries, keys, values, weighted sums, and the weights. Of a
+    Of an attention: queries, keys, values, weighted sums, and the weights; where its
+    scores are additive, the tanh of each pair of a query and a key. Of a
     feed-forward network: its inside, and a byte a number for where it is positive. Of a
     sublayer: its input, and the sum, its normalised value and what became of that. With
     rematerialisation: the input of each layer, and with "cheap" what linear maps put
@@ -49,10 +50,11 @@ def kept_values(model: ModelConfig, length: float) -> float:
     attention = heads * (2 * model.d_k + 2 * model.d_v)
     feed_forward = model.d_ff * 5 / 4
     maps = heads * (2 * model.d_k + model.d_v) + d
+    pair = 1 + (model.d_k if model.compatibility == "additive" else 0)
 
     def whole(*keys: float) -> float:
         """Of a layer whose attentions see so many keys each."""
-        attentions = len(keys) * attention + heads * sum(keys)
+        attentions = len(keys) * attention + heads * sum(keys) * pair
         return attentions + feed_forward + (len(keys) + 1) * 4 * d
 
     def layer(*keys: float) -> float:
