@@ -82,8 +82,10 @@ def _masked(x: jax.Array, rate: Any, words: jax.Array, first_row: Any) -> jax.Ar
     # rate < 1, so the threshold fits; the comparison is exact to 2**-24.
     threshold = (rate * np.float32(2**32)).astype(jnp.uint32)
     keep = random_bits(words, first_row, x.shape) >= threshold
-    scaled = x * (1.0 / (1.0 - rate)).astype(x.dtype)
-    return jnp.where(keep, scaled, jnp.zeros_like(x))
+    # In single precision: 1 / 0.9 is 0.16% too small as a bfloat16, for every number.
+    wide = jnp.promote_types(x.dtype, jnp.float32)
+    scaled = x.astype(wide) * (1.0 / (1.0 - rate))
+    return jnp.where(keep, scaled, 0.0).astype(x.dtype)
 
 
 @jax.custom_vjp
