@@ -5,6 +5,7 @@ from typing import Any
 from experiments.bench_subject import Subject
 from transformer_ablation.benchmark import decoding, timing
 from transformer_ablation.evaluate.perplexity import make_scorer
+from transformer_ablation.evaluate.translation import is_fitted
 
 BATCHES = 2
 
@@ -12,18 +13,20 @@ BATCHES = 2
 def measure(subject: Subject) -> dict[str, Any]:
     """Sentences of validation a second, searched and scored.
 
-    Each is searched to the length of its reference. A repeat is one pass over the
-    same few batches.
+    Each is searched to the length of its reference, by the search that the whole of
+    validation has. A repeat is one pass over the same few batches.
     """
     subject.say("beam search and scoring of validation sentences")
     model, decode = subject.model, subject.config.decode
     params = subject.updater.params
-    split = decoding.some_sentences(
-        subject.prepared.validation, BATCHES * decode.sentences_per_batch
-    )
+    whole = subject.prepared.validation
+    # As when the whole split is translated.
+    fitted = is_fitted(len(decoding.decode_batches(model, decode, whole)))
+    split = decoding.some_sentences(whole, BATCHES * decode.sentences_per_batch)
     batches = decoding.decode_batches(model, decode, split)
     caps = [decoding.reference_lengths(batch, decode) for batch in batches]
-    search, scorer = decoding.Search(model, decode), make_scorer(model)
+    search = decoding.Search(model, decode, fitted=fitted)
+    scorer = make_scorer(model)
 
     def searches() -> None:
         for batch, cap_B in zip(batches, caps, strict=True):

@@ -42,10 +42,13 @@ def reference_lengths(batch: EvaluationBatch, config: DecodeConfig) -> np.ndarra
 
 
 class Search:
-    """The compiled search of a config; ``max_length`` is as translation has it."""
+    """The compiled search of a config; ``max_length`` is as translation has it.
 
-    def __init__(self, model: Any, config: DecodeConfig):
-        self._model, self._config = model, config
+    ``fitted`` is that of ``make_search``.
+    """
+
+    def __init__(self, model: Any, config: DecodeConfig, *, fitted: bool = True):
+        self._model, self._config, self._fitted = model, config, fitted
         self._compiled: dict[int, Callable] = {}
 
     def __call__(self, params: Any, source_BS: np.ndarray, cap_B: np.ndarray) -> Any:
@@ -62,6 +65,8 @@ class Search:
             settings = search_settings(self._config, length)
             endless_11V = np.zeros((1, 1, self._model.vocabulary_size), np.float32)
             endless_11V[0, 0, EOS] = NEVER
-            search = make_search(self._model, settings, endless_11V)
+            search = make_search(
+                self._model, settings, endless_11V, fitted=self._fitted
+            )
             self._compiled[length] = parallel.map_batch(search)
         return self._compiled[length](params, (source_BS, cap_B))

@@ -27,6 +27,11 @@ from transformer_ablation.vocabulary import EOS
 MANY_BATCHES = 12
 
 
+def is_fitted(batches: int) -> bool:
+    """Whether so many batches are searched as ``make_search`` does with ``fitted``."""
+    return batches >= MANY_BATCHES
+
+
 class Translation(NamedTuple):
     """One hypothesis: ids without the end of sentence."""
 
@@ -127,7 +132,7 @@ class Translator:
         rows, extra = self._config.sentences_per_batch, self._config.extra_length
         longest = longest_input(self._model, extra)
         every = batches(TokenizedSplit(sources, sources), rows, longest)
-        fitted = len(every) >= MANY_BATCHES if fitted is None else fitted
+        fitted = is_fitted(len(every)) if fitted is None else fitted
         for batch in every:
             cap_B = (batch.source != self._model.pad_id).sum(axis=1)
             cap_B = np.where(cap_B > 0, cap_B + extra, 0).astype(np.int32)
