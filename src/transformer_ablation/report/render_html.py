@@ -236,7 +236,10 @@ def _curves(curves: Sequence[Curves]) -> str:
             "stretches of updates, the least and the greatest value."
         )
     if any("validation/bleu" in c.points for c in curves):
-        notes.append("BLEU: sacreBLEU of the single checkpoints that were scored.")
+        notes.append(
+            "BLEU: sacreBLEU of the single checkpoints that were scored, each decoded "
+            "as the run's config says."
+        )
     notes += [f"{c.row}/seed{c.seed}: {c.fault}" for c in curves if c.fault]
     lines = "".join(f"<p class='faint'>{isolated(note)}</p>\n" for note in notes)
     if not any(c.points for c in curves):
