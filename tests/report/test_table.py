@@ -288,6 +288,47 @@ def other_data(record, **keys):
     return {**record, "data": {**record["data"], **keys}}
 
 
+def table_of_text(manifest):
+    rows = three_rows()
+    scored = [written.scored(row, 5.0, 20.0) for row in rows]
+    for record in scored:
+        steps = record["scores"][0]["steps"]
+        record["scores"].append(written.bleu_score(21.0, steps, "test"))
+    records = [other_data(record, manifest=manifest) for record in scored]
+    return build_table(written.sweep(rows), records)
+
+
+def test_text_that_is_not_the_published_one_is_called_so():
+    """Beside the name of every split, also in a table of several sweeps."""
+    table = table_of_text({"corpus": "wmt14", "official": False})
+    told = "wmt14 en-de, not the published text, split"
+    ppl, dev, test = (note for note in table.notes if told in note)
+    assert ppl.startswith("PPL") and dev.startswith("BLEU dev: ")
+    assert test.startswith(f"BLEU test: {told} test, 3,000 sentences;")
+    assert [note for note in table.run_notes if told in note] == [test]
+    # Published, of no published name, and of a record that does not say.
+    for manifest in ({"official": True}, {}, None):
+        notes = table_of_text(manifest).notes
+        assert any("wmt14 en-de, split test, 3,000" in note for note in notes)
+        assert not any("published" in note for note in notes)
+
+
+def test_only_the_rows_of_other_text_are_called_so():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    records[1] = other_data(records[1], manifest={"official": False})
+    notes = build_table(written.sweep(rows), records).notes
+    told = "wmt14 en-de, not the published text in A_h1, split validation"
+    assert sum(told in note for note in notes) == 2
+
+
+def test_what_is_unusual_in_the_text_is_told_in_the_corpus_words_once():
+    why = "test: 2,737 sentences, but newstest2014 has 3,003"
+    table = table_of_text({"corpus": "wmt14", "unusual": [why]})
+    for notes in (table.notes, table.run_notes):
+        assert [note for note in notes if "newstest" in note] == [f"Text: {why}."]
+
+
 MIXTURES = {
     "version": (lambda r: {**r, "results_version": 2}, ["results_version", "1", "2"]),
     "signature": (

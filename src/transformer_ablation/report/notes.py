@@ -15,6 +15,7 @@ from transformer_ablation.report.columns import (
     word,
 )
 from transformer_ablation.report.consistency import vocabulary_hash
+from transformer_ablation.report.scored_text import scored_text, unusual_notes
 from transformer_ablation.report.selection import Chosen, checkpoints
 from transformer_ablation.report.table_row import NO_PAPER, TableRow
 
@@ -43,6 +44,7 @@ def table_notes(
         notes += _perplexity(sweep, rows, chosen)
         notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
     notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
+    notes += unusual_notes(record for record, _ in chosen.values())
     if own_columns:
         notes += _parameters(sweep, rows)
     notes += _checkpoints(rows, chosen)
@@ -88,12 +90,13 @@ def _perplexity(
     if not scored:
         return []
     bases = {row.name for row in rows if row.is_base}
-    record, score = next((x for x in scored if x[0]["row"] in bases), scored[0])
+    scored.sort(key=lambda pair: pair[0]["row"] not in bases)
+    record, score = scored[0]
     pieces = record["config"]["data"]["vocabulary_size"]
     has_paper = any(row.paper != NO_PAPER for row in rows)
     paper = ", so not with the paper's" if has_paper else ""
     notes = [
-        f"PPL: {_split(sweep, score)}, "
+        f"PPL: {scored_text(sweep, scored)}, "
         f"{counted(score['target_tokens'], 'target piece')}, per subword piece of "
         f"this vocabulary ({counted(pieces, 'piece')}, hash "
         f"{_short(vocabulary_hash(record))}), without label smoothing; not comparable "
@@ -110,9 +113,10 @@ def _perplexity(
 def _bleu(
     sweep: Mapping[str, Any], chosen: Chosen, quantity: str, heading: str
 ) -> list[str]:
-    scores = [s for (_, _, q), (_, s) in chosen.items() if q == quantity]
-    if not scores:
+    scored = [pair for (_, _, q), pair in chosen.items() if q == quantity]
+    if not scored:
         return []
+    scores = [score for _, score in scored]
     decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
     kind = "sacreBLEU"
     if scores[0]["metric"] == "bleu_paper":
@@ -122,7 +126,7 @@ def _bleu(
             "Table 2; not comparable with sacreBLEU on text;"
         )
     note = (
-        f"{heading}: {_split(sweep, scores[0])}; {kind} signature "
+        f"{heading}: {scored_text(sweep, scored)}; {kind} signature "
         f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
     )
     cut = [s["unfinished"] for s in scores if s["unfinished"]]
@@ -328,13 +332,6 @@ def _unfinished(rows: Iterable[TableRow]) -> list[str]:
     if pending:
         notes.append(f"Not started: {counted(pending, 'run')}.")
     return notes
-
-
-def _split(sweep: Mapping[str, Any], score: Mapping[str, Any]) -> str:
-    data = sweep["config"]["data"]
-    languages = f"{data['source_language']}-{data['target_language']}"
-    sentences = counted(score["sentences"], "sentence")
-    return f"{data['corpus']} {languages}, split {score['split']}, {sentences}"
 
 
 def _short(digest: str | None) -> str:
