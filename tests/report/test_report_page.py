@@ -150,6 +150,26 @@ def test_sweep_that_has_not_begun_shows_its_rows(tmp_path):
     assert "No row has stored translations yet." in text
 
 
+def test_papers_bleu_has_its_own_name_in_every_part(tmp_path):
+    """The learning curves alone are sacreBLEU, and say so."""
+    rows = written.paper_rows(("base", "A_h1"))
+    records = [written.scored(r, 5.0, 25.0 + s, s) for r in rows for s in (0, 1)]
+    for i, record in enumerate(records):
+        record["scores"].append(written.paper_bleu_score(26.0 + i))
+    places.workdir(tmp_path, rows, records, seeds=(0, 1))
+    table = read_table(tmp_path, Options(metric="bleu_paper", sentences=None))
+    page = Parsed(render(table, "html", read_details(tmp_path, table)))
+    ((_, told),) = page.of("details", id="row-A_h1")
+    assert "paper-BLEU 28.5" in told  # of 28 and 29
+    assert "paper-BLEU over 2 seeds" in told
+    assert not re.search(r"(?<!paper-)BLEU", told)
+    assert data_of(page, "names-data") == {"bleu": "paper-BLEU", "ppl": "PPL"}
+    curves = data_of(page, "curve-names-data")
+    assert curves["validation/bleu"] == "validation sacreBLEU"
+    ((_, section),) = page.of("section", id="curves")
+    assert "BLEU: sacreBLEU, not paper-BLEU, of the single checkpoints" in section
+
+
 def test_names_of_any_letters_become_distinct_ids():
     names = ("a b", "a/b", "\u0645", 'x"<')
     rows = [written.sweep_row(n, {"model.num_layers": i}) for i, n in enumerate(names)]

@@ -11,8 +11,13 @@ from transformer_ablation.report.metrics import MetricsError, read_metrics
 from transformer_ablation.report.record import run_directory
 from transformer_ablation.report.selection import decoded_as_configured
 
-TAGS = ("train/loss", "validation/perplexity", "validation/bleu")
 BLEU = "validation/bleu"
+NAMES = {
+    "train/loss": "training loss",
+    "validation/perplexity": "validation perplexity",
+    BLEU: "validation BLEU",
+}
+TAGS = tuple(NAMES)
 MOST_POINTS = 240  # of one curve
 FIGURES = 5  # significant ones of a drawn value
 
@@ -29,6 +34,11 @@ class Curves:
     points: Mapping[str, Sequence[Point]]
     thinned: bool
     fault: str | None = None
+
+
+def curve_names(metric: str) -> dict[str, str]:
+    """By tag; BLEU is called sacreBLEU, as it is, beside a table of the paper's."""
+    return NAMES if metric == "bleu" else {**NAMES, BLEU: "validation sacreBLEU"}
 
 
 def read_curves(

@@ -20,7 +20,6 @@ from transformer_ablation.report.group_figures import (
     agreement_points,
     cost_points,
     group_figures,
-    quantity_names,
 )
 from transformer_ablation.report.json_file import write_bytes
 from transformer_ablation.report.table import Table
@@ -87,7 +86,7 @@ def write_figures(
 
 def drawn(table: Table) -> dict[str, Any]:
     """The matplotlib figures by the names of their files, without ending."""
-    groups, names = group_figures(table), quantity_names(table)
+    groups, names = group_figures(table), table.names
     figures = {
         name: group_figure(figure, names)
         for name, figure in zip(file_names(groups), groups, strict=True)

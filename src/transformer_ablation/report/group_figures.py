@@ -85,11 +85,6 @@ class CostPoint:
     bleu: Measured
 
 
-def quantity_names(table: Table) -> dict[str, str]:
-    """What figures call the quantities; BLEU by the way it was counted."""
-    return {"bleu": "BLEU" if table.metric == "bleu" else "paper-BLEU", "ppl": "PPL"}
-
-
 def group_figures(table: Table) -> list[GroupFigure]:
     """The figures of all groups with a score, in the order of the table."""
     base = next((row for row in table.rows if row.is_base), None)

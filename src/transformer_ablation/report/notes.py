@@ -30,10 +30,13 @@ def table_notes(
     rows: Sequence[TableRow],
     finished: Sequence[Record],
     chosen: Chosen,
+    names: Mapping[str, str],
     rate: float | None,
     own_columns: bool = True,
 ) -> list[str]:
-    """Every note that applies, one sentence or a few each; ``rate`` as in Options.
+    """Every note that applies, one sentence or a few each.
+
+    ``names`` are the table's, of ``bleu`` and ``ppl``; ``rate`` is as in Options.
 
     Without ``own_columns`` those are left out that speak of columns which a table of
     several sweeps has not.
@@ -42,12 +45,12 @@ def table_notes(
     if own_columns:
         notes.append(_reading(sweep, rows))
         notes += _perplexity(sweep, rows, chosen)
-        notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
-    notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
+        notes += _bleu(sweep, chosen, "bleu", f"{names['bleu']} dev")
+    notes += _bleu(sweep, chosen, "bleu_test", f"{names['bleu']} test")
     notes += unusual_notes(record for record, _ in chosen.values())
     if own_columns:
         notes += _parameters(sweep, rows)
-    notes += _checkpoints(rows, chosen)
+    notes += _checkpoints(rows, chosen, names)
     notes += _trained_once(finished)
     if own_columns:
         notes += _seconds(rows)
@@ -57,7 +60,7 @@ def table_notes(
         notes += _partial(rows)
     notes += _setting(sweep, rows)
     notes += _strangers(sweep, rows)
-    notes += _unscored(rows)
+    notes += _unscored(rows, names)
     return notes + _unfinished(rows)
 
 
@@ -120,7 +123,6 @@ def _bleu(
     decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
     kind = "sacreBLEU"
     if scores[0]["metric"] == "bleu_paper":
-        heading = f"paper-{heading}"
         kind = (
             "tokenised, plain quotes and dashes, compounds split, as in the paper's "
             "Table 2; not comparable with sacreBLEU on text;"
@@ -183,7 +185,9 @@ def _parameters(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> list[str]
     ]
 
 
-def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
+def _checkpoints(
+    rows: Sequence[TableRow], chosen: Chosen, names: Mapping[str, str]
+) -> list[str]:
     """Which checkpoints were scored, and those that are not the last update's."""
     if not chosen:
         return []
@@ -208,8 +212,8 @@ def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
     if more:
         notes[-1] = notes[-1].replace("Every score is", "Every other score is")
         notes.append(
-            "BLEU averaged is of other parameters, not to be mixed with the rest: "
-            + _listed(more)
+            f"{names['bleu']} averaged is of other parameters, not to be mixed with "
+            f"the rest: {_listed(more)}"
         )
     if early:
         notes.append("Not scored after the last update: " + _listed(early))
@@ -308,12 +312,12 @@ def _strangers(sweep: Mapping[str, Any], rows: Iterable[TableRow]) -> list[str]:
     return [f"Not in sweep.json, from records only: {', '.join(names)}."] * bool(names)
 
 
-def _unscored(rows: Iterable[TableRow]) -> list[str]:
+def _unscored(rows: Iterable[TableRow], names: Mapping[str, str]) -> list[str]:
     missing = [
         f"{row.name}/seed{run.seed} ({what})"
         for row in rows
         for run in row.runs
-        for what, measure in (("PPL", row.ppl), ("BLEU", row.bleu))
+        for what, measure in ((names["ppl"], row.ppl), (names["bleu"], row.bleu))
         if run.state == "finished" and run.seed not in measure.values
     ]
     return [f"Finished without a score: {', '.join(missing)}."] * bool(missing)

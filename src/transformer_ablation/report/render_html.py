@@ -22,7 +22,12 @@ from transformer_ablation.report.cells import (
     row_columns,
 )
 from transformer_ablation.report.columns import counted
-from transformer_ablation.report.curves import MOST_POINTS, Curves, read_curves
+from transformer_ablation.report.curves import (
+    MOST_POINTS,
+    Curves,
+    curve_names,
+    read_curves,
+)
 from transformer_ablation.report.group_figures import (
     QUANTITIES,
     agreement_points,
@@ -89,7 +94,9 @@ def as_html(table: Table, details: Details | None = None) -> str:
     ids = row_ids(table.rows)
     sections = [Section("table", "Table", _table(table, ids))]
     if details is not None:
-        sections.append(Section("curves", "Learning curves", _curves(details.curves)))
+        sections.append(
+            Section("curves", "Learning curves", _curves(details.curves, table))
+        )
     body = '<div id="groups-figure"></div>'
     sections.append(Section("groups", "Figures by group", body))
     agreement = {q: agreement_points(table, q) for q in QUANTITIES}
@@ -109,12 +116,15 @@ def as_html(table: Table, details: Details | None = None) -> str:
             base,
             [r for r in records if r["row"] == row.name],
             next((s for s in samples if s.row == row.name), None),
+            table.names,
         )
         for row in table.rows
     ]
     sections.append(Section("rows", "Rows", "\n".join(rows)))
     data = {
         "table-data": table_object(table),
+        "names-data": dict(table.names),
+        "curve-names-data": curve_names(table.metric),
         "curves-data": [_plain(c) for c in curves],
         "groups-data": [_plain(f) for f in group_figures(table)],
         "agreement-data": {q: [_plain(p) for p in agreement[q]] for q in QUANTITIES},
@@ -228,7 +238,7 @@ def _value(value: Value) -> str:
     return "" if value is None else escape(value)
 
 
-def _curves(curves: Sequence[Curves]) -> str:
+def _curves(curves: Sequence[Curves], table: Table) -> str:
     notes = []
     if any(c.thinned for c in curves):
         notes.append(
@@ -236,9 +246,10 @@ def _curves(curves: Sequence[Curves]) -> str:
             "stretches of updates, the least and the greatest value."
         )
     if any("validation/bleu" in c.points for c in curves):
+        other = "" if table.metric == "bleu" else f", not {table.names['bleu']}"
         notes.append(
-            "BLEU: sacreBLEU of the single checkpoints that were scored, each decoded "
-            "as the run's config says."
+            f"BLEU: sacreBLEU{other}, of the single checkpoints that were scored, each "
+            "decoded as the run's config says."
         )
     notes += [f"{c.row}/seed{c.seed}: {c.fault}" for c in curves if c.fault]
     lines = "".join(f"<p class='faint'>{isolated(note)}</p>\n" for note in notes)

@@ -3,9 +3,9 @@
 /* Figures of the groups, agreement with the paper, and cost, from the table's values. */
 (() => {
   const table = page.data("table-data");
-  const BLEU = table.metric === "bleu" ? "BLEU" : "paper-BLEU";
-  const NAMES = { bleu: `${BLEU} dev`, ppl: "PPL dev" };
   const QUANTITIES = ["bleu", "ppl"];
+  const OURS = page.data("names-data");
+  const NAMES = Object.fromEntries(QUANTITIES.map((q) => [q, `${OURS[q]} dev`]));
   const PAPER = { colour: "var(--paper-point)", form: 4 };
 
   const marked = table.rows.filter((r) => r.marks.length).map((r) => r.row);
@@ -191,17 +191,18 @@
     for (const quantity of QUANTITIES.filter((q) => data[q].length)) {
       const points = data[quantity];
       const found = table.agreement[quantity === "bleu" ? table.metric : quantity];
-      const name = quantity.toUpperCase();
+      const name = OURS[quantity];
+      const theirs = `the paper's Δ${quantity.toUpperCase()}`;
       const tau = found?.tau === null || found?.tau === undefined || found.rows < 2 ? "" : `, Kendall's tau-b ${found.tau.toFixed(2)}${found.interval ? ` [${found.interval.map((v) => v.toFixed(2)).join(", ")}]` : ""}`;
       const place = page.element("div");
       panels.append(page.element("figure", {}, [
         page.element("h3", {}, `Δ${name}: ${counted(points)}${tau}`), place,
-        chart.numbers(["row", `our Δ${name}`, `the paper's Δ${name}`], points.map((p) => [p.row, told(p.ours, chart.signed), chart.signed(p.paper)])),
+        chart.numbers(["row", `our Δ${name}`, theirs], points.map((p) => [p.row, told(p.ours, chart.signed), chart.signed(p.paper)])),
       ]));
       chart.place(place, (width) => {
         const plot = chart.frame(width, {
           label: `Our difference of ${name} against the paper's for ${counted(points)}${tau}`,
-          x: { label: `the paper's Δ${name}`, domain: chart.extent([0, ...points.map((p) => p.paper)]), format: chart.signed },
+          x: { label: theirs, domain: chart.extent([0, ...points.map((p) => p.paper)]), format: chart.signed },
           y: { label: `our Δ${name}`, domain: chart.extent([0, ...points.flatMap((p) => all(p.ours))]), format: chart.signed, zero: true },
           height: 320,
         });
