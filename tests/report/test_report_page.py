@@ -150,6 +150,18 @@ def test_sweep_that_has_not_begun_shows_its_rows(tmp_path):
     assert "No row has stored translations yet." in text
 
 
+def test_agreement_has_its_title_and_the_rows_that_are_not_drawn(tmp_path):
+    rows = written.paper_rows(("base", "A_h1", "A_h4"))
+    ppls = (5.0, 501.0, 6.0)  # more than a hundred times the least
+    records = [written.scored(r, p, 25.0) for r, p in zip(rows, ppls, strict=True)]
+    table = build_table(written.sweep(rows), records)
+    found = data_of(Parsed(render(table, "html")), "agreement-data")
+    assert [p["row"] for p in found["ppl"]["points"]] == ["A_h4"]
+    assert found["ppl"]["beyond"] == ["A_h1"] and found["bleu"]["beyond"] == []
+    # Ours 496 and 1, the paper's 0.37 and 0.08: in one order.
+    assert found["ppl"]["title"] == "ΔPPL, 2 rows: Kendall's tau-b +1.00"
+
+
 def test_papers_bleu_has_its_own_name_in_every_part(tmp_path):
     """The learning curves alone are sacreBLEU, and say so."""
     rows = written.paper_rows(("base", "A_h1"))

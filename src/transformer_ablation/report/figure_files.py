@@ -14,14 +14,9 @@ from typing import Any
 
 from transformer_ablation.report.figure_panels import group_figure
 from transformer_ablation.report.figure_scatter import agreement_figure, cost_figure
-from transformer_ablation.report.group_figures import (
-    QUANTITIES,
-    GroupFigure,
-    agreement_points,
-    cost_points,
-    group_figures,
-)
+from transformer_ablation.report.group_figures import GroupFigure, group_figures
 from transformer_ablation.report.json_file import write_bytes
+from transformer_ablation.report.overall_figures import agreement_figures, cost_points
 from transformer_ablation.report.table import Table
 
 FORMATS: Mapping[str, Mapping[str, None]] = {
@@ -91,9 +86,9 @@ def drawn(table: Table) -> dict[str, Any]:
         name: group_figure(figure, names)
         for name, figure in zip(file_names(groups), groups, strict=True)
     }
-    points = {q: agreement_points(table, q) for q in QUANTITIES}
-    if any(points.values()):
-        figures["agreement"] = agreement_figure(points, table.agreement, names)
+    agreement = agreement_figures(table)
+    if agreement:
+        figures["agreement"] = agreement_figure(agreement, names)
     cost = cost_points(table)
     if cost:
         figures["cost"] = cost_figure(cost, names)

@@ -28,13 +28,9 @@ from transformer_ablation.report.curves import (
     curve_names,
     read_curves,
 )
-from transformer_ablation.report.group_figures import (
-    QUANTITIES,
-    agreement_points,
-    cost_points,
-    group_figures,
-)
+from transformer_ablation.report.group_figures import group_figures
 from transformer_ablation.report.html_rows import row_details
+from transformer_ablation.report.overall_figures import agreement_figures, cost_points
 from transformer_ablation.report.page.document import (
     Section,
     document,
@@ -99,8 +95,8 @@ def as_html(table: Table, details: Details | None = None) -> str:
         )
     body = '<div id="groups-figure"></div>'
     sections.append(Section("groups", "Figures by group", body))
-    agreement = {q: agreement_points(table, q) for q in QUANTITIES}
-    if any(agreement.values()):
+    agreement = agreement_figures(table)
+    if agreement:
         body = '<div id="agreement-figure"></div>'
         sections.append(Section("agreement", "Agreement with the paper", body))
     sections.append(Section("cost", "Cost", '<div id="cost-figure"></div>'))
@@ -127,7 +123,7 @@ def as_html(table: Table, details: Details | None = None) -> str:
         "curve-names-data": curve_names(table.metric),
         "curves-data": [_plain(c) for c in curves],
         "groups-data": [_plain(f) for f in group_figures(table)],
-        "agreement-data": {q: [_plain(p) for p in agreement[q]] for q in QUANTITIES},
+        "agreement-data": {q: _plain(figure) for q, figure in agreement.items()},
         "cost-data": [_plain(p) for p in cost_points(table)],
         "samples-data": [_sample(s) for s in samples if s.sentences],
         "ids-data": ids,
