@@ -371,6 +371,15 @@ def test_sets_of_another_length_are_told(pairs, told):
     assert wmt14.unusual(manifest) == [text + remark for text in told]
 
 
+def test_manifest_tells_of_sets_of_another_length(cache, published):
+    """A table reads the manifest of a record and knows no corpus itself."""
+    told = load_corpus(data_of("en", "de"), cache).manifest["unusual"]
+    assert [text[:23] for text in told] == [
+        "validation: 4 sentences",
+        "test: 3 sentences, but ",
+    ]
+
+
 @pytest.fixture
 def run(cache, published, capfd, monkeypatch, repository):
     """Runs ``prepare`` on the tiny corpus; gives exit code and stdout."""

@@ -55,6 +55,24 @@ def test_curves_are_the_runs_values_with_bleu_of_single_checkpoints(folder):
     assert other.points == {"validation/bleu": [(100_000, 25.0)]}
 
 
+def test_bleu_curve_has_no_score_of_another_search(tmp_path):
+    """``evaluate --beam_size=1`` afterwards adds greedy scores of one checkpoint."""
+    (row,) = written.paper_rows(("base",))
+    scores = [
+        written.bleu_score(20.0, (50_000,)),
+        written.bleu_score(25.0),
+        written.bleu_score(24.0, beam_size=1),
+        written.bleu_score(24.5, length_penalty_alpha=1.0),
+        written.bleu_score(19.0, (80_000,), beam_size=1),
+        written.bleu_score(26.0, (90_000, 100_000)),
+        written.bleu_score(30.0, split="test"),
+    ]
+    record = written.record(row, scores=scores)
+    workdir = places.workdir(tmp_path, [row], [record])
+    (found,) = read_curves(workdir, [record], "validation")
+    assert found.points == {"validation/bleu": [(50_000, 20.0), (100_000, 25.0)]}
+
+
 def test_broken_metrics_are_told_with_their_line_and_stop_nothing(folder):
     places.curves(folder, "base", 0, [(s, "train/loss", 1.0) for s in (1, 2, 3)])
     path = run_directory(folder, "base", 0) / "metrics.jsonl"

@@ -116,6 +116,20 @@ def test_agreement_names_tau_and_cost_has_plain_hours(table):
     assert {"1", "2"} <= set(shown) and low < 1 < 4 < high
 
 
+def test_agreement_names_the_rows_that_are_not_drawn():
+    rows = written.paper_rows(("base", "A_h1", "A_h4"))
+    ppls = (5.0, 501.0, 6.0)  # more than a hundred times the least
+    records = [written.scored(r, p, 25.0) for r, p in zip(rows, ppls, strict=True)]
+    bleu, ppl = drawn(build_table(written.sweep(rows), records))["agreement"].axes
+    assert bleu.get_xlabel() == "ΔBLEU in the paper"
+    assert ppl.get_xlabel() == "ΔPPL in the paper\nPPL off the scale: A_h1"
+    assert ppl.get_title() == "ΔPPL, 2 rows: Kendall's tau-b +1.00"
+    (alone,) = (
+        line for line in ppl.get_lines() if line.get_marker() not in ("", "None")
+    )
+    assert alone.get_ydata() == [1.0]  # 6 - 5
+
+
 def test_one_seed_draws_no_spread():
     rows = written.paper_rows(("base", "A_h1"))
     figure = drawn(table_of(rows, (0,)))["group-A"]

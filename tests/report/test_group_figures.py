@@ -6,11 +6,8 @@ import pytest
 
 from tests.report import written_sweeps as written
 from transformer_ablation.report.figure_panels import aligned
-from transformer_ablation.report.group_figures import (
-    agreement_points,
-    cost_points,
-    group_figures,
-)
+from transformer_ablation.report.group_figures import group_figures
+from transformer_ablation.report.overall_figures import agreement_figures, cost_points
 from transformer_ablation.report.table import build_table
 
 # Student's t at 0.975 with two degrees of freedom, from a printed table.
@@ -137,7 +134,8 @@ def test_rows_without_scores_are_named_and_not_shown():
     (figure,) = group_figures(table)  # E has nothing but base to show
     assert [p.row for p in figure.points] == ["A_h4", "base"]
     assert figure.missing == ["A_h1"]
-    assert [p.row for p in agreement_points(table, "bleu")] == ["A_h4"]
+    found = agreement_figures(table)["bleu"]
+    assert [p.row for p in found.points] == ["A_h4"]
 
 
 def test_cost_needs_a_score_and_a_time():
@@ -178,5 +176,9 @@ def test_perplexity_beyond_all_others_is_named_and_not_drawn():
     ppl = {p.row: (p.values["ppl"].mean, p.deltas["ppl"].mean) for p in figure.points}
     assert ppl == {"base": (5.0, 0.0), "A_h1": (None, None), "A_h4": (499.0, 494.0)}
     assert {p.row: p.values["bleu"].mean for p in figure.points}["A_h1"] == 0.1
-    assert [p.row for p in agreement_points(table, "ppl")] == ["A_h4"]
-    assert [p.row for p in agreement_points(table, "bleu")] == ["A_h1", "A_h4"]
+    agreement = agreement_figures(table)
+    assert [p.row for p in agreement["ppl"].points] == ["A_h4"]
+    assert agreement["ppl"].beyond == ["A_h1"] and agreement["bleu"].beyond == []
+    assert [p.row for p in agreement["bleu"].points] == ["A_h1", "A_h4"]
+    # Tau is of the row that is not drawn too: the paper's +0.37 and +0.08, one order.
+    assert agreement["ppl"].title == "ΔPPL, 2 rows: Kendall's tau-b +1.00"

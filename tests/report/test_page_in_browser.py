@@ -111,6 +111,16 @@ def test_page_never_scrolls_sideways(chromium, report, width):
     assert chromium.faults == []
 
 
+def test_agreement_is_titled_as_in_the_figures_for_papers(page):
+    titles = (
+        "[...document.querySelectorAll('#agreement-figure h3')].map(e => e.textContent)"
+    )
+    # 25 - i/3 of two rows, the paper's -0.9 and -0.3: in the other order. The PPL grows
+    # by i/7, the paper's by 0.37 and 0.08.
+    tau = "2 rows: Kendall's tau-b -1.00"
+    assert page.value(titles) == [f"ΔBLEU, {tau}", f"ΔPPL, {tau}"]
+
+
 def test_data_is_text_in_every_part(page):
     assert page.value("document.querySelectorAll('main b').length") == 0
     page.value("document.getElementById('sentence').selectedIndex = 1")

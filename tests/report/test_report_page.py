@@ -150,6 +150,38 @@ def test_sweep_that_has_not_begun_shows_its_rows(tmp_path):
     assert "No row has stored translations yet." in text
 
 
+def test_agreement_has_its_title_and_the_rows_that_are_not_drawn(tmp_path):
+    rows = written.paper_rows(("base", "A_h1", "A_h4"))
+    ppls = (5.0, 501.0, 6.0)  # more than a hundred times the least
+    records = [written.scored(r, p, 25.0) for r, p in zip(rows, ppls, strict=True)]
+    table = build_table(written.sweep(rows), records)
+    found = data_of(Parsed(render(table, "html")), "agreement-data")
+    assert [p["row"] for p in found["ppl"]["points"]] == ["A_h4"]
+    assert found["ppl"]["beyond"] == ["A_h1"] and found["bleu"]["beyond"] == []
+    # Ours 496 and 1, the paper's 0.37 and 0.08: in one order.
+    assert found["ppl"]["title"] == "ΔPPL, 2 rows: Kendall's tau-b +1.00"
+
+
+def test_papers_bleu_has_its_own_name_in_every_part(tmp_path):
+    """The learning curves alone are sacreBLEU, and say so."""
+    rows = written.paper_rows(("base", "A_h1"))
+    records = [written.scored(r, 5.0, 25.0 + s, s) for r in rows for s in (0, 1)]
+    for i, record in enumerate(records):
+        record["scores"].append(written.paper_bleu_score(26.0 + i))
+    places.workdir(tmp_path, rows, records, seeds=(0, 1))
+    table = read_table(tmp_path, Options(metric="bleu_paper", sentences=None))
+    page = Parsed(render(table, "html", read_details(tmp_path, table)))
+    ((_, told),) = page.of("details", id="row-A_h1")
+    assert "paper-BLEU 28.5" in told  # of 28 and 29
+    assert "paper-BLEU over 2 seeds" in told
+    assert not re.search(r"(?<!paper-)BLEU", told)
+    assert data_of(page, "names-data") == {"bleu": "paper-BLEU", "ppl": "PPL"}
+    curves = data_of(page, "curve-names-data")
+    assert curves["validation/bleu"] == "validation sacreBLEU"
+    ((_, section),) = page.of("section", id="curves")
+    assert "BLEU: sacreBLEU, not paper-BLEU, of the single checkpoints" in section
+
+
 def test_names_of_any_letters_become_distinct_ids():
     names = ("a b", "a/b", "\u0645", 'x"<')
     rows = [written.sweep_row(n, {"model.num_layers": i}) for i, n in enumerate(names)]

@@ -245,19 +245,51 @@ def test_equal_translations_are_not_called_different(workdir):
 
 
 @pytest.mark.parametrize(
-    ("kind", "differing", "least"),
-    [("bootstrap", 0, 1), ("bootstrap", 1, 0), ("randomization", 0, 1)]
+    ("differing", "least"),
     # One sentence, swapped or not: |difference| is the same. Of 2 x 2 ways two are.
-    + [
-        ("randomization", 1, 1),
-        ("randomization", 2, 0.5),
-        ("randomization", 6, 1 / 32),
-    ],
+    [(0, 1), (1, 1), (2, 0.5), (6, 1 / 32)],
 )
-def test_few_sentences_that_differ_allow_no_small_p(kind, differing, least):
+def test_few_sentences_that_differ_allow_no_small_p(differing, least):
     base = ["a"] * 20
     row = ["b"] * differing + base[differing:]
-    assert module.least_p(kind, base, row) == least
+    assert module.least_p(base, row) == least
+
+
+@pytest.mark.parametrize("differing", [1, 4, 5])
+def test_both_tests_have_the_least_p(workdir, differing):
+    """All that differ are better, which a resample seldom exceeds twice: p is small.
+
+    The count of them in a resample is about Poisson: P(more than 8 of 4) is 0.02.
+    """
+    draw = random.Random(3)
+    references = [" ".join(draw.choices(WORDS, k=9)) for _ in range(200)]
+    hypotheses = [f"x {line[3:]}" for line in references]
+    changed = references[:differing] + hypotheses[differing:]
+    base, row = written.paper_rows(("base", "A_h1"))
+    write_run(workdir, base, 0, hypotheses, references)
+    write_run(workdir, row, 0, changed, references)
+    found = found_in(table_of(workdir))["A_h1"].sentences[0]
+    least = {1: 1, 4: 0.125, 5: 0.0625}[differing]
+    # No swap of some gives a larger difference than all of them on one side do.
+    assert {kind: test.p for kind, test in found.items()} == dict.fromkeys(
+        ("bootstrap", "randomization"), least
+    )
+
+
+def test_p_that_was_stored_without_a_least_one_is_made_again(workdir):
+    first = found_in(table_of(workdir))
+    path = workdir / module.CACHE_FILE
+    digests = {
+        name: module._digest(
+            run_directory(workdir, name, 0) / "translations" / f"validation{end}.txt"
+        )
+        for name, end in (("base", ""), ("A_h1", ""), ("B_dk16", ".reference"))
+    }
+    references = digests.pop("B_dk16")
+    how = ("least p", "bootstrap", "bleu", written.SIGNATURE, 120, 7)
+    key = module.key_of(*how, *sorted(digests.values()), references)
+    path.write_text(json.dumps({key: {"p": 0.5, "signature": "of before"}}))
+    assert found_in(table_of(workdir)) == first
 
 
 def test_one_sentence_that_differs_makes_no_difference(workdir):
@@ -267,4 +299,4 @@ def test_one_sentence_that_differs_makes_no_difference(workdir):
     assert changed != hypotheses["base"]
     write_run(workdir, row, 0, changed, references)
     found = found_in(table_of(workdir))["A_h1"].sentences[0]
-    assert found["randomization"].p == 1.0
+    assert {test.p for test in found.values()} == {1.0}

@@ -288,6 +288,47 @@ def other_data(record, **keys):
     return {**record, "data": {**record["data"], **keys}}
 
 
+def table_of_text(manifest):
+    rows = three_rows()
+    scored = [written.scored(row, 5.0, 20.0) for row in rows]
+    for record in scored:
+        steps = record["scores"][0]["steps"]
+        record["scores"].append(written.bleu_score(21.0, steps, "test"))
+    records = [other_data(record, manifest=manifest) for record in scored]
+    return build_table(written.sweep(rows), records)
+
+
+def test_text_that_is_not_the_published_one_is_called_so():
+    """Beside the name of every split, also in a table of several sweeps."""
+    table = table_of_text({"corpus": "wmt14", "official": False})
+    told = "wmt14 en-de, not the published text, split"
+    ppl, dev, test = (note for note in table.notes if told in note)
+    assert ppl.startswith("PPL") and dev.startswith("BLEU dev: ")
+    assert test.startswith(f"BLEU test: {told} test, 3,000 sentences;")
+    assert [note for note in table.run_notes if told in note] == [test]
+    # Published, of no published name, and of a record that does not say.
+    for manifest in ({"official": True}, {}, None):
+        notes = table_of_text(manifest).notes
+        assert any("wmt14 en-de, split test, 3,000" in note for note in notes)
+        assert not any("published" in note for note in notes)
+
+
+def test_only_the_rows_of_other_text_are_called_so():
+    rows = three_rows()
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    records[1] = other_data(records[1], manifest={"official": False})
+    notes = build_table(written.sweep(rows), records).notes
+    told = "wmt14 en-de, not the published text in A_h1, split validation"
+    assert sum(told in note for note in notes) == 2
+
+
+def test_what_is_unusual_in_the_text_is_told_in_the_corpus_words_once():
+    why = "test: 2,737 sentences, but newstest2014 has 3,003"
+    table = table_of_text({"corpus": "wmt14", "unusual": [why]})
+    for notes in (table.notes, table.run_notes):
+        assert [note for note in notes if "newstest" in note] == [f"Text: {why}."]
+
+
 MIXTURES = {
     "version": (lambda r: {**r, "results_version": 2}, ["results_version", "1", "2"]),
     "signature": (
@@ -574,9 +615,7 @@ def test_each_bleu_is_shown_under_its_own_name_only():
     rows = three_rows()
     records = [written.scored(row, 5.0, 25.0) for row in rows]
     for record, value in zip(records, (26.5, 26.0, 27.25), strict=True):
-        entry = written.bleu_score(value)
-        entry |= {"metric": "bleu_paper", "signature": "moses-de|tok:none"}
-        record["scores"].append(entry)
+        record["scores"].append(written.paper_bleu_score(value))
     sweep = written.sweep(rows)
     paper = build_table(sweep, records, options=Options(metric="bleu_paper"))
     base = markdown_row(render(paper, "markdown"), "B_dk16")
@@ -587,6 +626,35 @@ def test_each_bleu_is_shown_under_its_own_name_only():
     assert row["bleu_paper"] == 26.5 and "bleu" not in row
     plain = render(build_table(sweep, records), "markdown")
     assert "paper-BLEU" not in plain and "26.5" not in plain
+
+
+def test_notes_of_a_table_of_the_papers_bleu_never_call_it_bleu():
+    """Also those on tests, power and agreement; the paper's own number is BLEU."""
+    rows = written.paper_rows(("base", "A_h1", "A_h4", "C_N2"))
+    # A_h1 minus base is -3 and +1; A_h4 minus base -6 and -5.875, p 0.0067 (t = -95).
+    values = {"base": (26, 26), "A_h1": (23, 27), "A_h4": (20, 20.125), "C_N2": (9,)}
+    records, steps = [], (96_000, 98_000, 100_000)
+    for row in rows:
+        for seed in (0, 1):
+            record = written.scored(row, 5.0, 25.0, seed)
+            for value in values[row["name"]][seed : seed + 1]:
+                record["scores"].append(written.paper_bleu_score(value))
+                record["scores"].append(written.paper_bleu_score(value + 1, steps))
+            records.append(record)
+    sweep, options = written.sweep(rows, (0, 1)), Options(metric="bleu_paper")
+    text = " ".join(build_table(sweep, records, options=options).notes)
+    for told in (
+        *("p seeds: of Δpaper-BLEU,", "would show a difference of 0.3 paper-BLEU ("),
+        "ns: paper-BLEU not distinguishable from base at 5%: A_h1.",
+        *("paper-BLEU averaged is of other", "without a score: C_N2/seed1 (paper-BLEU"),
+        "Δpaper-BLEU has the paper's sign in 3 of the 3 rows",
+        "of the 1 row distinguishable from base, 1 has the paper's sign of Δpaper-BLEU",
+    ):
+        assert told in text, told
+    assert not re.search(r"(?<!paper-)(?<!sacre)BLEU", text)
+    alone = build_table(sweep, records[::2], options=options)
+    told = "how many seeds would show 0.3 paper-BLEU is not known"
+    assert any(told in note for note in alone.notes)
 
 
 def test_differences_are_over_the_seeds_that_both_rows_have():

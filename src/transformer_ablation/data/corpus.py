@@ -271,13 +271,14 @@ def _manifest(facts: dict, data: DataConfig) -> dict:
     facts = {key: value for key, value in facts.items() if key != "data_path"}
     names = sources.splits_of(data)
     with_train = facts["overlaps"][data.train_split]
-    return {
+    manifest = {
         **facts,
         "source_language": data.source_language,
         "target_language": data.target_language,
         "splits": {name: facts["splits"][name] for name in names},
         "overlaps": {name: with_train[name] for name in names if name in with_train},
     }
+    return {**manifest, "unusual": sources.unusual(manifest)}
 
 
 def _describe(splits: dict[str, Pairs], sides: tuple[str, str]) -> dict:

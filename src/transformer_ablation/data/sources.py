@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,11 @@ def find(data: DataConfig, cache: Path) -> Source:
         "wmt14": _wmt14,
         "parallel_files": _parallel_files,
     }[data.corpus](data, cache)
+
+
+def unusual(manifest: Mapping[str, Any]) -> list[str]:
+    """What to tell of text that goes by a published name and may be another."""
+    return wmt14.unusual(manifest) if manifest["corpus"] == "wmt14" else []
 
 
 def splits_of(data: DataConfig) -> list[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from transformer_ablation.config import Config
-from transformer_ablation.data import wmt14
 from transformer_ablation.data.batches import train_batches
 from transformer_ablation.data.corpus import manifest_hash
 from transformer_ablation.data.ragged import TokenizedSplit
@@ -62,7 +61,7 @@ def summarize(prepared: Prepared, config: Config) -> dict:
         "manifest": manifest,
         "manifest_hash": manifest_hash(manifest),
         "example": example(prepared),
-        "notes": wmt14.unusual(manifest) if data.corpus == "wmt14" else [],
+        "notes": manifest["unusual"],
         "vocabulary": {
             "size": prepared.vocabulary.size,
             "hash": prepared.vocabulary.content_hash,

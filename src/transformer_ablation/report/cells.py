@@ -151,7 +151,7 @@ def result_columns(table: Table) -> list[Column]:
     mark = ["" if r.ppl_comparable else " †" for r in rows]
     ppl = [measured(r.ppl, 2) + m for r, m in zip(rows, mark, strict=True)]
     add("PPL", "dev", ppl, [r.ppl.mean for r in rows], always=True)
-    bleu = "BLEU" if table.metric == "bleu" else "paper-BLEU"
+    bleu = table.names["bleu"]
     dev, test = [r.bleu for r in rows], [r.bleu_test for r in rows]
     add(bleu, "dev", [measured(m, 1) for m in dev], [m.mean for m in dev], always=True)
     add(bleu, "averaged", [_averaged(r) for r in rows], [r.averaged.mean for r in rows])

@@ -9,9 +9,15 @@ from typing import Any
 
 from transformer_ablation.report.metrics import MetricsError, read_metrics
 from transformer_ablation.report.record import run_directory
+from transformer_ablation.report.selection import decoded_as_configured
 
-TAGS = ("train/loss", "validation/perplexity", "validation/bleu")
 BLEU = "validation/bleu"
+NAMES = {
+    "train/loss": "training loss",
+    "validation/perplexity": "validation perplexity",
+    BLEU: "validation BLEU",
+}
+TAGS = tuple(NAMES)
 MOST_POINTS = 240  # of one curve
 FIGURES = 5  # significant ones of a drawn value
 
@@ -30,13 +36,19 @@ class Curves:
     fault: str | None = None
 
 
+def curve_names(metric: str) -> dict[str, str]:
+    """By tag; BLEU is called sacreBLEU, as it is, beside a table of the paper's."""
+    return NAMES if metric == "bleu" else {**NAMES, BLEU: "validation sacreBLEU"}
+
+
 def read_curves(
     workdir: Path, records: Iterable[Mapping[str, Any]], split: str
 ) -> list[Curves]:
     """The curves of every run that has a record.
 
     BLEU is not measured in training: its points are sacreBLEU of single checkpoints
-    in the record, on ``split``, beside what ``metrics.jsonl`` may have.
+    in the record, on ``split`` and decoded as the run's config says, beside what
+    ``metrics.jsonl`` may have.
     """
     return [_curves(workdir, record, split) for record in records]
 
@@ -53,14 +65,22 @@ def _curves(workdir: Path, record: Mapping[str, Any], split: str) -> Curves:
         known = value is not None and math.isfinite(value)
         found.setdefault(entry["tag"], {})[entry["step"]] = value if known else None
     for score in record["scores"]:
-        single = len(score["steps"]) == 1 and score["value"] is not None
-        if single and (score["split"], score["metric"]) == (split, "bleu"):
+        if _is_bleu_point(record, score, split):
             found.setdefault(BLEU, {})[score["steps"][0]] = score["value"]
     whole = {tag: sorted(points.items()) for tag, points in found.items()}
     drawn = {tag: thinned(points) for tag, points in whole.items()}
     fewer = any(len(drawn[tag]) < len(points) for tag, points in whole.items())
     rounded = {tag: [(s, _rounded(v)) for s, v in p] for tag, p in drawn.items()}
     return Curves(row, seed, rounded, fewer)
+
+
+def _is_bleu_point(
+    record: Mapping[str, Any], score: Mapping[str, Any], split: str
+) -> bool:
+    if (score["split"], score["metric"]) != (split, "bleu"):
+        return False
+    single = len(score["steps"]) == 1 and score["value"] is not None
+    return single and decoded_as_configured(record["config"]["decode"], score)
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:

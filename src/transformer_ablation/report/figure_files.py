@@ -14,15 +14,9 @@ from typing import Any
 
 from transformer_ablation.report.figure_panels import group_figure
 from transformer_ablation.report.figure_scatter import agreement_figure, cost_figure
-from transformer_ablation.report.group_figures import (
-    QUANTITIES,
-    GroupFigure,
-    agreement_points,
-    cost_points,
-    group_figures,
-    quantity_names,
-)
+from transformer_ablation.report.group_figures import GroupFigure, group_figures
 from transformer_ablation.report.json_file import write_bytes
+from transformer_ablation.report.overall_figures import agreement_figures, cost_points
 from transformer_ablation.report.table import Table
 
 FORMATS: Mapping[str, Mapping[str, None]] = {
@@ -87,14 +81,14 @@ def write_figures(
 
 def drawn(table: Table) -> dict[str, Any]:
     """The matplotlib figures by the names of their files, without ending."""
-    groups, names = group_figures(table), quantity_names(table)
+    groups, names = group_figures(table), table.names
     figures = {
         name: group_figure(figure, names)
         for name, figure in zip(file_names(groups), groups, strict=True)
     }
-    points = {q: agreement_points(table, q) for q in QUANTITIES}
-    if any(points.values()):
-        figures["agreement"] = agreement_figure(points, table.agreement, names)
+    agreement = agreement_figures(table)
+    if agreement:
+        figures["agreement"] = agreement_figure(agreement, names)
     cost = cost_points(table)
     if cost:
         figures["cost"] = cost_figure(cost, names)

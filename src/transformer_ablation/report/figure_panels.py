@@ -56,12 +56,16 @@ def group_figure(shown: GroupFigure, names: Mapping[str, str]) -> Any:
         _panel(panel, shown, quantity, kind, names[quantity])
     beside = f" (with {', '.join(shown.beside)})" if shown.beside else ""
     along = "" if shown.along == "row" else shown.along + beside
-    if shown.beyond:
-        rows = ", ".join(_short(plain(name)) for name in shown.beyond)
-        along = f"{along}\nPPL off the scale: {rows}"
-    panels[-1].set_xlabel("\n".join(plain(line) for line in along.split("\n")))
+    lines = [*map(plain, along.split("\n")), *off_the_scale(shown.beyond)]
+    panels[-1].set_xlabel("\n".join(lines))
     legend(figure, panels)
     return figure
+
+
+def off_the_scale(beyond: Sequence[str]) -> list[str]:
+    """The line below a panel that names rows which are not drawn."""
+    rows = ", ".join(_short(plain(name)) for name in beyond)
+    return [f"PPL off the scale: {rows}"] if rows else []
 
 
 def legend(figure: Any, panels: Iterable[Any]) -> None:

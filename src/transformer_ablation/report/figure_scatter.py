@@ -3,54 +3,36 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from transformer_ablation.report.agreement import Agreement
 from transformer_ablation.report.cells import plain
-from transformer_ablation.report.columns import counted
 from transformer_ablation.report.figure_panels import (
     bars,
     legend,
     new_figure,
+    off_the_scale,
 )
-from transformer_ablation.report.group_figures import (
-    QUANTITIES,
-    AgreementPoint,
-    CostPoint,
-)
+from transformer_ablation.report.overall_figures import AgreementFigure, CostPoint
 
 
 def agreement_figure(
-    points: Mapping[str, Sequence[AgreementPoint]],
-    found: Mapping[str, Agreement | None],
-    names: Mapping[str, str],
+    found: Mapping[str, AgreementFigure], names: Mapping[str, str]
 ) -> Any:
     """Our differences against the paper's; where both signs are one is shaded."""
-    quantities = [q for q in QUANTITIES if points[q]]
-    figure, panels = new_figure(0.4 + 2.3 * len(quantities), len(quantities))
-    places = _places(p.group for q in quantities for p in points[q])
-    for panel, quantity in zip(panels, quantities, strict=True):
-        for point in points[quantity]:
+    figure, panels = new_figure(0.4 + 2.3 * len(found), len(found))
+    places = _places(p.group for shown in found.values() for p in shown.points)
+    for panel, (quantity, shown) in zip(panels, found.items(), strict=True):
+        for point in shown.points:
             place = places[point.group]
             bars(panel, point.paper, point.ours, place, plain(point.group) or "rows")
-        panel.set_title(_title(names[quantity], found[quantity], points[quantity]))
-        panel.set_xlabel(f"Δ{quantity.upper()} in the paper")
+        panel.set_title(shown.title)
+        lines = [f"Δ{quantity.upper()} in the paper", *off_the_scale(shown.beyond)]
+        panel.set_xlabel("\n".join(lines))
         panel.set_ylabel(f"Δ{names[quantity]} here")
         _shade(panel)
     legend(figure, panels)
     figure.draw_without_rendering()
-    for panel, quantity in zip(panels, quantities, strict=True):
-        named = [(p.row, p.paper, p.ours.mean or 0.0) for p in points[quantity]]
-        _names(panel, named)
+    for panel, shown in zip(panels, found.values(), strict=True):
+        _names(panel, [(p.row, p.paper, p.ours.mean or 0.0) for p in shown.points])
     return figure
-
-
-def _title(name: str, found: Agreement | None, points: Sequence[AgreementPoint]) -> str:
-    text = f"Δ{name}, {counted(len(points), 'row')}"
-    if found is None or found.tau is None or found.rows < 2:
-        return text
-    text += f": Kendall's tau-b {found.tau:+.2f}"
-    if found.interval is not None:
-        text += f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
-    return text
 
 
 def _shade(panel: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the figures of a table show: the data of a page's and of a paper's figures.
+"""What the figures of groups show: the data of a page's and of a paper's figures.
 
 One figure a group. Along its x axis lies the field that all rows of the group change
 and, where there is none, the number of parameters if that tells the rows apart; a
@@ -17,7 +17,7 @@ from transformer_ablation.report.columns import (
 )
 from transformer_ablation.report.seed_tests import t_interval
 from transformer_ablation.report.table import Table
-from transformer_ablation.report.table_row import Measure, TableRow, comparable
+from transformer_ablation.report.table_row import Measure, TableRow
 
 SIZE = "parameters (millions)"
 QUANTITIES = ("bleu", "ppl")
@@ -72,22 +72,6 @@ class GroupFigure:
     points: Sequence[Point]
     missing: Sequence[str]
     beyond: Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class CostPoint:
-    """Training time times devices of a row (mean over its runs), and its BLEU."""
-
-    row: str
-    group: str
-    is_base: bool
-    device_seconds: float
-    bleu: Measured
-
-
-def quantity_names(table: Table) -> dict[str, str]:
-    """What figures call the quantities; BLEU by the way it was counted."""
-    return {"bleu": "BLEU" if table.metric == "bleu" else "paper-BLEU", "ppl": "PPL"}
 
 
 def group_figures(table: Table) -> list[GroupFigure]:
@@ -258,7 +242,7 @@ def _point(row: TableRow, x: float, label: str, series: str) -> Point:
         series,
         row.is_base,
         values,
-        {q: _delta(row, q) for q in QUANTITIES},
+        {q: delta_of(row, q) for q in QUANTITIES},
         {q: row.deltas[f"paper_{q}"] for q in QUANTITIES},
     )
 
@@ -269,7 +253,7 @@ def measured(measure: Measure) -> Measured:
     return Measured(dict(measure.values), measure.mean, t_interval(values))
 
 
-def _delta(row: TableRow, quantity: str) -> Measured:
+def delta_of(row: TableRow, quantity: str) -> Measured:
     """The table's differences to base by seed; base's own are nought."""
     if row.is_base:
         values = getattr(row, quantity).values
@@ -278,34 +262,3 @@ def _delta(row: TableRow, quantity: str) -> Measured:
     if test is None:
         return Measured({}, row.deltas[quantity], None)
     return Measured(dict(test.differences), row.deltas[quantity], test.interval)
-
-
-def cost_points(table: Table) -> list[CostPoint]:
-    """Rows of which both the cost and BLEU are known."""
-    return [
-        CostPoint(r.name, r.group, r.is_base, r.device_seconds, measured(r.bleu))
-        for r in table.rows
-        if r.device_seconds is not None and r.bleu.values
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class AgreementPoint:
-    """A row's difference to base: ours (mean over seeds), and the paper's."""
-
-    row: str
-    group: str
-    ours: Measured
-    paper: float
-
-
-def agreement_points(table: Table, quantity: str) -> list[AgreementPoint]:
-    """Rows but base, unmixed, of which both differences are known."""
-    far = off_scale(table) if quantity == "ppl" else []
-    return [
-        AgreementPoint(row.name, row.group, ours, paper)
-        for row in comparable(table.rows)
-        if row.name not in far
-        and (ours := _delta(row, quantity)).mean is not None
-        and (paper := row.deltas[f"paper_{quantity}"]) is not None
-    ]

@@ -20,18 +20,20 @@ def row_details(
     base: TableRow | None,
     records: Sequence[Record],
     samples: Samples | None,
+    names: Mapping[str, str],
 ) -> str:
     """Everything known of a row, folded below its name.
 
     Args:
       records: those of this row, by seed.
+      names: the table's, of ``bleu`` and ``ppl``.
     """
     by_seed = {record["seed"]: record for record in records}
     parts = [
         ("Differences to base", _differences(row, base)),
         ("Runs", _runs(row.runs, by_seed)),
         ("Scores", _scores(records)),
-        ("Tests against base", _tests(row)),
+        ("Tests against base", _tests(row, names)),
         ("Made with", _made_with(records)),
         ("Sample translations", _samples(samples)),
     ]
@@ -39,18 +41,18 @@ def row_details(
     body = "".join(f"<h3>{head}</h3>\n{text}\n" for head, text in parts if text)
     return (
         f'<details id="{escape(id)}" class="row"><summary><strong>'
-        f"{isolated(row.name)}</strong> {isolated(_summary(row))}</summary>\n"
+        f"{isolated(row.name)}</strong> {isolated(_summary(row, names))}</summary>\n"
         f"<p>{isolated(row.label)}</p>{marks}\n{body}</details>"
     )
 
 
-def _summary(row: TableRow) -> str:
+def _summary(row: TableRow, names: Mapping[str, str]) -> str:
     cells = {} if row.is_base else row.cells
     changes = [*(f"{head} {cell}" for head, cell in cells.items()), row.other]
     facts = [
         ", ".join(change for change in changes if change),
-        f"BLEU {measured(row.bleu, 1)}" if row.bleu.values else "",
-        f"PPL {measured(row.ppl, 2)}" if row.ppl.values else "",
+        f"{names['bleu']} {measured(row.bleu, 1)}" if row.bleu.values else "",
+        f"{names['ppl']} {measured(row.ppl, 2)}" if row.ppl.values else "",
         state_cell(row),
     ]
     return " · ".join(fact for fact in facts if fact)
@@ -153,7 +155,7 @@ def _decoding(decode: Record | None) -> str | None:
     return ", ".join(f"{f} {word(decode[f])}" for f in DECODE_FIELDS if f in decode)
 
 
-def _tests(row: TableRow) -> str:
+def _tests(row: TableRow, names: Mapping[str, str]) -> str:
     tests = row.tests
     rows: list[tuple[Any, ...]] = []
     for quantity, test in tests.seeds.items():
@@ -162,7 +164,7 @@ def _tests(row: TableRow) -> str:
             interval = " to ".join(f"{end:+.4g}" for end in test.interval)
         rows.append(
             (
-                f"{quantity.upper()} over {test.n} seed{'s' * (test.n != 1)}",
+                f"{names[quantity]} over {test.n} seed{'s' * (test.n != 1)}",
                 f"{test.mean:+.4g}",
                 interval,
                 _p(test.p),
@@ -172,7 +174,7 @@ def _tests(row: TableRow) -> str:
         )
     for seed, found in tests.sentences.items():
         for kind, one in found.items():
-            name = f"BLEU over sentences, seed {seed}, {kind}"
+            name = f"{names['bleu']} over sentences, seed {seed}, {kind}"
             p = (_p(one.p), _p(one.adjusted))
             rows.append((name, None, None, *p, one.signature))
     if not rows:

@@ -15,6 +15,7 @@ from transformer_ablation.report.columns import (
     word,
 )
 from transformer_ablation.report.consistency import vocabulary_hash
+from transformer_ablation.report.scored_text import scored_text, unusual_notes
 from transformer_ablation.report.selection import Chosen, checkpoints
 from transformer_ablation.report.table_row import NO_PAPER, TableRow
 
@@ -29,10 +30,13 @@ def table_notes(
     rows: Sequence[TableRow],
     finished: Sequence[Record],
     chosen: Chosen,
+    names: Mapping[str, str],
     rate: float | None,
     own_columns: bool = True,
 ) -> list[str]:
-    """Every note that applies, one sentence or a few each; ``rate`` as in Options.
+    """Every note that applies, one sentence or a few each.
+
+    ``names`` are the table's, of ``bleu`` and ``ppl``; ``rate`` is as in Options.
 
     Without ``own_columns`` those are left out that speak of columns which a table of
     several sweeps has not.
@@ -41,11 +45,12 @@ def table_notes(
     if own_columns:
         notes.append(_reading(sweep, rows))
         notes += _perplexity(sweep, rows, chosen)
-        notes += _bleu(sweep, chosen, "bleu", "BLEU dev")
-    notes += _bleu(sweep, chosen, "bleu_test", "BLEU test")
+        notes += _bleu(sweep, chosen, "bleu", f"{names['bleu']} dev")
+    notes += _bleu(sweep, chosen, "bleu_test", f"{names['bleu']} test")
+    notes += unusual_notes(record for record, _ in chosen.values())
     if own_columns:
         notes += _parameters(sweep, rows)
-    notes += _checkpoints(rows, chosen)
+    notes += _checkpoints(rows, chosen, names)
     notes += _trained_once(finished)
     if own_columns:
         notes += _seconds(rows)
@@ -55,7 +60,7 @@ def table_notes(
         notes += _partial(rows)
     notes += _setting(sweep, rows)
     notes += _strangers(sweep, rows)
-    notes += _unscored(rows)
+    notes += _unscored(rows, names)
     return notes + _unfinished(rows)
 
 
@@ -88,12 +93,13 @@ def _perplexity(
     if not scored:
         return []
     bases = {row.name for row in rows if row.is_base}
-    record, score = next((x for x in scored if x[0]["row"] in bases), scored[0])
+    scored.sort(key=lambda pair: pair[0]["row"] not in bases)
+    record, score = scored[0]
     pieces = record["config"]["data"]["vocabulary_size"]
     has_paper = any(row.paper != NO_PAPER for row in rows)
     paper = ", so not with the paper's" if has_paper else ""
     notes = [
-        f"PPL: {_split(sweep, score)}, "
+        f"PPL: {scored_text(sweep, scored)}, "
         f"{counted(score['target_tokens'], 'target piece')}, per subword piece of "
         f"this vocabulary ({counted(pieces, 'piece')}, hash "
         f"{_short(vocabulary_hash(record))}), without label smoothing; not comparable "
@@ -110,19 +116,19 @@ def _perplexity(
 def _bleu(
     sweep: Mapping[str, Any], chosen: Chosen, quantity: str, heading: str
 ) -> list[str]:
-    scores = [s for (_, _, q), (_, s) in chosen.items() if q == quantity]
-    if not scores:
+    scored = [pair for (_, _, q), pair in chosen.items() if q == quantity]
+    if not scored:
         return []
+    scores = [score for _, score in scored]
     decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
     kind = "sacreBLEU"
     if scores[0]["metric"] == "bleu_paper":
-        heading = f"paper-{heading}"
         kind = (
             "tokenised, plain quotes and dashes, compounds split, as in the paper's "
             "Table 2; not comparable with sacreBLEU on text;"
         )
     note = (
-        f"{heading}: {_split(sweep, scores[0])}; {kind} signature "
+        f"{heading}: {scored_text(sweep, scored)}; {kind} signature "
         f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
     )
     cut = [s["unfinished"] for s in scores if s["unfinished"]]
@@ -179,7 +185,9 @@ def _parameters(sweep: Mapping[str, Any], rows: Sequence[TableRow]) -> list[str]
     ]
 
 
-def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
+def _checkpoints(
+    rows: Sequence[TableRow], chosen: Chosen, names: Mapping[str, str]
+) -> list[str]:
     """Which checkpoints were scored, and those that are not the last update's."""
     if not chosen:
         return []
@@ -204,8 +212,8 @@ def _checkpoints(rows: Sequence[TableRow], chosen: Chosen) -> list[str]:
     if more:
         notes[-1] = notes[-1].replace("Every score is", "Every other score is")
         notes.append(
-            "BLEU averaged is of other parameters, not to be mixed with the rest: "
-            + _listed(more)
+            f"{names['bleu']} averaged is of other parameters, not to be mixed with "
+            f"the rest: {_listed(more)}"
         )
     if early:
         notes.append("Not scored after the last update: " + _listed(early))
@@ -304,12 +312,12 @@ def _strangers(sweep: Mapping[str, Any], rows: Iterable[TableRow]) -> list[str]:
     return [f"Not in sweep.json, from records only: {', '.join(names)}."] * bool(names)
 
 
-def _unscored(rows: Iterable[TableRow]) -> list[str]:
+def _unscored(rows: Iterable[TableRow], names: Mapping[str, str]) -> list[str]:
     missing = [
         f"{row.name}/seed{run.seed} ({what})"
         for row in rows
         for run in row.runs
-        for what, measure in (("PPL", row.ppl), ("BLEU", row.bleu))
+        for what, measure in ((names["ppl"], row.ppl), (names["bleu"], row.bleu))
         if run.state == "finished" and run.seed not in measure.values
     ]
     return [f"Finished without a score: {', '.join(missing)}."] * bool(missing)
@@ -328,13 +336,6 @@ def _unfinished(rows: Iterable[TableRow]) -> list[str]:
     if pending:
         notes.append(f"Not started: {counted(pending, 'run')}.")
     return notes
-
-
-def _split(sweep: Mapping[str, Any], score: Mapping[str, Any]) -> str:
-    data = sweep["config"]["data"]
-    languages = f"{data['source_language']}-{data['target_language']}"
-    sentences = counted(score["sentences"], "sentence")
-    return f"{data['corpus']} {languages}, split {score['split']}, {sentences}"
 
 
 def _short(digest: str | None) -> str:

@@ -129,7 +129,7 @@ def columns(found: PairsTable) -> list[Column]:
 
     for pair in found.pairs:
         rows = found.of(pair)
-        heading = "BLEU" if pair.table.metric == "bleu" else "paper-BLEU"
+        heading = pair.table.names["bleu"]
         cells = [_marked(row) for row in rows]
         means = [row.bleu_test.mean if row else None for row in rows]
         result.append(Column(heading, pair.name, cells, values=means))

@@ -22,14 +22,15 @@ from transformer_ablation.report.cells import (
     row_columns,
 )
 from transformer_ablation.report.columns import counted
-from transformer_ablation.report.curves import MOST_POINTS, Curves, read_curves
-from transformer_ablation.report.group_figures import (
-    QUANTITIES,
-    agreement_points,
-    cost_points,
-    group_figures,
+from transformer_ablation.report.curves import (
+    MOST_POINTS,
+    Curves,
+    curve_names,
+    read_curves,
 )
+from transformer_ablation.report.group_figures import group_figures
 from transformer_ablation.report.html_rows import row_details
+from transformer_ablation.report.overall_figures import agreement_figures, cost_points
 from transformer_ablation.report.page.document import (
     Section,
     document,
@@ -89,11 +90,13 @@ def as_html(table: Table, details: Details | None = None) -> str:
     ids = row_ids(table.rows)
     sections = [Section("table", "Table", _table(table, ids))]
     if details is not None:
-        sections.append(Section("curves", "Learning curves", _curves(details.curves)))
+        sections.append(
+            Section("curves", "Learning curves", _curves(details.curves, table))
+        )
     body = '<div id="groups-figure"></div>'
     sections.append(Section("groups", "Figures by group", body))
-    agreement = {q: agreement_points(table, q) for q in QUANTITIES}
-    if any(agreement.values()):
+    agreement = agreement_figures(table)
+    if agreement:
         body = '<div id="agreement-figure"></div>'
         sections.append(Section("agreement", "Agreement with the paper", body))
     sections.append(Section("cost", "Cost", '<div id="cost-figure"></div>'))
@@ -109,15 +112,18 @@ def as_html(table: Table, details: Details | None = None) -> str:
             base,
             [r for r in records if r["row"] == row.name],
             next((s for s in samples if s.row == row.name), None),
+            table.names,
         )
         for row in table.rows
     ]
     sections.append(Section("rows", "Rows", "\n".join(rows)))
     data = {
         "table-data": table_object(table),
+        "names-data": dict(table.names),
+        "curve-names-data": curve_names(table.metric),
         "curves-data": [_plain(c) for c in curves],
         "groups-data": [_plain(f) for f in group_figures(table)],
-        "agreement-data": {q: [_plain(p) for p in agreement[q]] for q in QUANTITIES},
+        "agreement-data": {q: _plain(figure) for q, figure in agreement.items()},
         "cost-data": [_plain(p) for p in cost_points(table)],
         "samples-data": [_sample(s) for s in samples if s.sentences],
         "ids-data": ids,
@@ -228,7 +234,7 @@ def _value(value: Value) -> str:
     return "" if value is None else escape(value)
 
 
-def _curves(curves: Sequence[Curves]) -> str:
+def _curves(curves: Sequence[Curves], table: Table) -> str:
     notes = []
     if any(c.thinned for c in curves):
         notes.append(
@@ -236,7 +242,11 @@ def _curves(curves: Sequence[Curves]) -> str:
             "stretches of updates, the least and the greatest value."
         )
     if any("validation/bleu" in c.points for c in curves):
-        notes.append("BLEU: sacreBLEU of the single checkpoints that were scored.")
+        other = "" if table.metric == "bleu" else f", not {table.names['bleu']}"
+        notes.append(
+            f"BLEU: sacreBLEU{other}, of the single checkpoints that were scored, each "
+            "decoded as the run's config says."
+        )
     notes += [f"{c.row}/seed{c.seed}: {c.fault}" for c in curves if c.fault]
     lines = "".join(f"<p class='faint'>{isolated(note)}</p>\n" for note in notes)
     if not any(c.points for c in curves):

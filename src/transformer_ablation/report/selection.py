@@ -65,7 +65,7 @@ def select_averaged(
         for s in _scores(record, split, metric)
         if s["value"] is not None
         and len(s["steps"]) > decode["average_checkpoints"]
-        and _decoded_as_configured(decode, s)
+        and decoded_as_configured(decode, s)
     ]
     order = [(len(s["steps"]), s["steps"][-1], i) for i, s in enumerate(found)]
     return found[max(order)[-1]] if found else None
@@ -74,10 +74,14 @@ def select_averaged(
 def _as_configured(decode: Mapping[str, Any], score: Mapping[str, Any]) -> bool:
     if not score["steps"] or len(score["steps"]) != decode["average_checkpoints"]:
         return False
-    return _decoded_as_configured(decode, score)
+    return decoded_as_configured(decode, score)
 
 
-def _decoded_as_configured(decode: Mapping[str, Any], score: Mapping[str, Any]) -> bool:
+def decoded_as_configured(decode: Mapping[str, Any], score: Mapping[str, Any]) -> bool:
+    """Whether a score was made with the search of a config's ``decode``.
+
+    Of whatever checkpoints; a score that names no search, as perplexity, was.
+    """
     used = score["decode"] or {}
     return all(used[f] == decode[f] for f in DECODE_FIELDS if f in used)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from transformer_ablation.report import agreement as agreements
@@ -15,7 +15,6 @@ from transformer_ablation.report.columns import (
 from transformer_ablation.report.consistency import some
 from transformer_ablation.report.seed_tests import EFFECT, LEVEL, Power
 from transformer_ablation.report.sentence_tests import Sentences, Settings
-from transformer_ablation.report.table_row import TableRow
 
 if TYPE_CHECKING:
     from transformer_ablation.report.table import Table
@@ -31,7 +30,7 @@ def significance_notes(
     sweep: Mapping[str, Any], table: Table, sentences: Sentences
 ) -> list[str]:
     """Every such note that applies."""
-    notes = _seeds(table) + _sentences(table) + _verdict(table.rows)
+    notes = _seeds(table) + _sentences(table) + _verdict(table)
     notes += _power(table)
     notes += _agreement(sweep, table)
     return notes + _texts(sentences)
@@ -54,7 +53,8 @@ def _seeds(table: Table) -> list[str]:
             "paired t-test of the row's differences to base by seed (n - 1 degrees of "
             "freedom)"
         )
-    return [f"p seeds: of ΔBLEU, {test}, two-sided, {seeds}, {HOLM} {_rows(rows)}."]
+    of = f"of Δ{table.names['bleu']}"
+    return [f"p seeds: {of}, {test}, two-sided, {seeds}, {HOLM} {_rows(rows)}."]
 
 
 def _sentences(table: Table) -> list[str]:
@@ -98,34 +98,35 @@ def _kind(kind: str, settings: Settings) -> str:
     return f"{name} ({settings.samples_of(kind):,} {samples})"
 
 
-def _verdict(rows: Sequence[TableRow]) -> list[str]:
+def _verdict(table: Table) -> list[str]:
     """The rows that a reader should take for base."""
-    same = [row.name for row in rows if row.tests.distinguishable is False]
+    same = [row.name for row in table.rows if row.tests.distinguishable is False]
     if not same:
         return []
     return [
-        f"ns: BLEU not distinguishable from base at {LEVEL:.0%}: {', '.join(same)}."
+        f"ns: {table.names['bleu']} not distinguishable from base at {LEVEL:.0%}: "
+        f"{', '.join(same)}."
     ]
 
 
 def _power(table: Table) -> list[str]:
-    power = table.power
+    power, bleu = table.power, table.names["bleu"]
     if power is not None:
-        return [power_line(power)]
+        return [power_line(power, bleu)]
     tests = [row.tests.seeds.get("bleu") for row in table.rows]
     if not any(tests):
         return []
     why = "the spread between seeds takes two seeds a row, base's among them, to see"
     if any(test is not None and test.n > 1 for test in tests):
         why = "the differences do not vary between seeds"
-    return [f"Power: how many seeds would show {EFFECT} BLEU is not known: {why}."]
+    return [f"Power: how many seeds would show {EFFECT} {bleu} is not known: {why}."]
 
 
-def power_line(power: Power) -> str:
-    """How many seeds show the effect, with the formula."""
+def power_line(power: Power, bleu: str) -> str:
+    """How many seeds show the effect, with the formula; ``bleu`` as the table's."""
     return (
         f"Power: {power.seeds:,} seeds a row would show a difference of {power.effect} "
-        f"BLEU (paired t-test, two-sided {LEVEL:.0%}, one row, power 80%). The "
+        f"{bleu} (paired t-test, two-sided {LEVEL:.0%}, one row, power 80%). The "
         "differences have a standard deviation s = "
         f"{power.deviation:.2g} between seeds, pooled over rows ({power.degrees} "
         "degrees of freedom); n is the least with P(T > t(n - 1; 0.975)) at least 0.8, "
@@ -136,12 +137,9 @@ def power_line(power: Power) -> str:
 
 def _agreement(sweep: Mapping[str, Any], table: Table) -> list[str]:
     said = [
-        _agreement_of(quantity, found)
-        for quantity, found in (
-            ("ΔBLEU", table.agreement["bleu"]),
-            ("ΔPPL", table.agreement["ppl"]),
-        )
-        if found is not None
+        _agreement_of(f"Δ{name}", found)
+        for quantity, name in table.names.items()
+        if (found := table.agreement[quantity]) is not None
     ]
     if not said:
         return []
@@ -166,7 +164,8 @@ def _agreement(sweep: Mapping[str, Any], table: Table) -> list[str]:
     if known:
         said.append(
             f"of the {_rows(len(known))} distinguishable from base, {sum(known)} "
-            f"{'has' if sum(known) == 1 else 'have'} the paper's sign of ΔBLEU"
+            f"{'has' if sum(known) == 1 else 'have'} the paper's sign of "
+            f"Δ{table.names['bleu']}"
         )
     resampled = any(found and found.interval for found in table.agreement.values())
     how = (

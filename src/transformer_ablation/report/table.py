@@ -32,6 +32,7 @@ from transformer_ablation.report.table_row import (
     comparable,
     make_row,
     paper_values,
+    quantity_names,
     with_deltas,
 )
 
@@ -77,6 +78,11 @@ class Table:
     def metric(self) -> str:
         """Which BLEU."""
         return self.options.metric
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Of ``bleu`` and ``ppl``; the paper's numbers are BLEU in any table."""
+        return quantity_names(self.metric)
 
     @property
     def rate(self) -> float | None:
@@ -163,7 +169,7 @@ def build_table(
         needed_seeds(bleu_tests),
         {q: _agreement(table_rows, q) for q in ("bleu", "ppl")},
     )
-    given = sweep, table_rows, finished, chosen, options.rate
+    given = sweep, table_rows, finished, chosen, table.names, options.rate
     notes, of_mixed = table_notes(*given), _mixed_notes(problems, mixed, base_row)
     notes[1:1] = of_mixed
     notes += significance_notes(sweep, table, sentences)

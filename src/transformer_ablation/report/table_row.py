@@ -29,6 +29,11 @@ NO_PAPER = dict.fromkeys(
 )
 
 
+def quantity_names(metric: str) -> dict[str, str]:
+    """What readers are told for ``bleu`` and ``ppl``; BLEU by how it was counted."""
+    return {"bleu": "BLEU" if metric == "bleu" else "paper-BLEU", "ppl": "PPL"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Measure:
     """One quantity of a row: ``{seed: value}`` of its finished runs."""

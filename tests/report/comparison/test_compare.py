@@ -67,7 +67,8 @@ def test_paired_tests_are_those_of_the_table(workdir, monkeypatch):
         )
         signatures, found = test()
         made_test = made.pairs[0].tests["bleu"][kind]
-        assert made_test.p == found["BLEU"][1].p_value
+        # Two sentences differ: no p is below 2^(1 - 2).
+        assert made_test.p == max(found["BLEU"][1].p_value, 0.5)
         assert made_test.signature == str(signatures["BLEU"])
 
 

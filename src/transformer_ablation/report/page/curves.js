@@ -4,11 +4,7 @@
 (() => {
   const holder = document.getElementById("curves-figure");
   if (!holder) return;
-  const NAMES = {
-    "train/loss": "training loss",
-    "validation/perplexity": "validation perplexity",
-    "validation/bleu": "validation BLEU",
-  };
+  const NAMES = page.data("curve-names-data");
   const bases = new Set(page.data("table-data").rows.filter((r) => r.is_base).map((r) => r.row));
   const runs = page.data("curves-data").filter((run) => Object.keys(run.points).length);
   const names = [...new Set(runs.map((run) => run.row))];

@@ -3,14 +3,16 @@
 /* Figures of the groups, agreement with the paper, and cost, from the table's values. */
 (() => {
   const table = page.data("table-data");
-  const BLEU = table.metric === "bleu" ? "BLEU" : "paper-BLEU";
-  const NAMES = { bleu: `${BLEU} dev`, ppl: "PPL dev" };
   const QUANTITIES = ["bleu", "ppl"];
+  const OURS = page.data("names-data");
+  const NAMES = Object.fromEntries(QUANTITIES.map((q) => [q, `${OURS[q]} dev`]));
   const PAPER = { colour: "var(--paper-point)", form: 4 };
 
   const marked = table.rows.filter((r) => r.marks.length).map((r) => r.row);
   const counted = (points) => `${points.length} row${points.length === 1 ? "" : "s"}`;
   const warning = marked.length ? ` Marked § in the table, so not comparable with the others: ${marked.join(", ")}.` : "";
+
+  const offScale = (rows) => (rows.length ? `PPL off the scale, not drawn: ${rows.join(", ")}.` : "");
 
   const all = (measured) => [...Object.values(measured.values), ...(measured.interval ?? []), ...(measured.mean === null ? [] : [measured.mean])];
 
@@ -159,7 +161,7 @@
         page.element("h3", { dir: "auto" }, heading + along), panels,
         page.element("figcaption", {}, [
           figure.missing.length ? `Without a score: ${figure.missing.join(", ")}. ` : "",
-          figure.beyond.length ? `PPL off the scale, not drawn: ${figure.beyond.join(", ")}.` : "",
+          offScale(figure.beyond),
         ].join("")),
         figureNumbers(figure),
       ]));
@@ -188,20 +190,19 @@
     const data = page.data("agreement-data");
     const panels = page.element("div", { class: "panels" });
     agreementHolder.append(panels);
-    for (const quantity of QUANTITIES.filter((q) => data[q].length)) {
-      const points = data[quantity];
-      const found = table.agreement[quantity === "bleu" ? table.metric : quantity];
-      const name = quantity.toUpperCase();
-      const tau = found?.tau === null || found?.tau === undefined || found.rows < 2 ? "" : `, Kendall's tau-b ${found.tau.toFixed(2)}${found.interval ? ` [${found.interval.map((v) => v.toFixed(2)).join(", ")}]` : ""}`;
+    for (const [quantity, { title, points, beyond }] of Object.entries(data)) {
+      const name = OURS[quantity];
+      const theirs = `the paper's Δ${quantity.toUpperCase()}`;
       const place = page.element("div");
       panels.append(page.element("figure", {}, [
-        page.element("h3", {}, `Δ${name}: ${counted(points)}${tau}`), place,
-        chart.numbers(["row", `our Δ${name}`, `the paper's Δ${name}`], points.map((p) => [p.row, told(p.ours, chart.signed), chart.signed(p.paper)])),
+        page.element("h3", {}, title), place,
+        page.element("figcaption", {}, offScale(beyond)),
+        chart.numbers(["row", `our Δ${name}`, theirs], points.map((p) => [p.row, told(p.ours, chart.signed), chart.signed(p.paper)])),
       ]));
       chart.place(place, (width) => {
         const plot = chart.frame(width, {
-          label: `Our difference of ${name} against the paper's for ${counted(points)}${tau}`,
-          x: { label: `the paper's Δ${name}`, domain: chart.extent([0, ...points.map((p) => p.paper)]), format: chart.signed },
+          label: `Our differences against the paper's: ${title}`,
+          x: { label: theirs, domain: chart.extent([0, ...points.map((p) => p.paper)]), format: chart.signed },
           y: { label: `our Δ${name}`, domain: chart.extent([0, ...points.flatMap((p) => all(p.ours))]), format: chart.signed, zero: true },
           height: 320,
         });
@@ -217,7 +218,7 @@
         return plot.root;
       });
     }
-    agreementHolder.append(groupLegend([...data.bleu, ...data.ppl]), page.element("p", { class: "faint" },
+    agreementHolder.append(groupLegend(Object.values(data).flatMap((figure) => figure.points)), page.element("p", { class: "faint" },
       `Shaded: the signs agree. The axes have scales of their own: compare signs and order, not sizes.${warning}`));
   }
 
