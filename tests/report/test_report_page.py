@@ -182,6 +182,27 @@ def test_papers_bleu_has_its_own_name_in_every_part(tmp_path):
     assert "BLEU: sacreBLEU, not paper-BLEU, of the single checkpoints" in section
 
 
+def test_run_is_told_with_every_process_that_made_it(tmp_path):
+    rows = written.paper_rows(("base", "A_h1"))
+    first = {
+        "commit": {"hash": "f" * 40, "dirty": False},
+        "command": ["python", "-m", "first"],
+        "packages": {"jax": "0.10.1"},
+        "device": {"kind": "H100", "count": 8, "platform": "gpu"},
+    }
+    records = [written.scored(row, 5.0, 25.0) for row in rows]
+    last = {key: records[1][key] for key in first}
+    records[1]["sessions"] = [{"from_step": 0, **first}, {"from_step": 1500, **last}]
+    places.workdir(tmp_path, rows, records)
+    table = read_table(tmp_path, Options(sentences=None))
+    page = Parsed(render(table, "html", read_details(tmp_path, table)))
+    ((_, told),) = page.of("details", id="row-A_h1")
+    assert "8 x H100, then 1 x cpu" in told
+    assert f"{'f' * 12}, then 0123456789ab" in told
+    for words in ("python -m first", "jax 0.10.1", "0 from update 1,501", "jax 0.10.2"):
+        assert words in told
+
+
 def test_names_of_any_letters_become_distinct_ids():
     names = ("a b", "a/b", "\u0645", 'x"<')
     rows = [written.sweep_row(n, {"model.num_layers": i}) for i, n in enumerate(names)]

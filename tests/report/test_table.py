@@ -470,6 +470,23 @@ def test_notes_say_what_was_scored_and_how():
     assert "Device: 1 x cpu" in text and "0123456789ab" in text
 
 
+def test_notes_name_every_process_that_made_a_run():
+    """A run that went on elsewhere is not the last process's alone."""
+    rows = three_rows()
+    first = {
+        "commit": {"hash": "f" * 40, "dirty": True},
+        "command": ["python"],
+        "packages": {"jax": "0.10.1"},
+        "device": {"kind": "H100", "count": 8, "platform": "gpu"},
+    }
+    records = [written.scored(row, 5.0, 20.0) for row in rows]
+    last = {key: records[1][key] for key in first}
+    records[1]["sessions"] = [{"from_step": 0, **first}, {"from_step": 700, **last}]
+    text = " ".join(render(build_table(written.sweep(rows), records)).split())
+    assert "Device: 1 x cpu; 8 x H100." in text
+    assert f"Commit: 0123456789ab; {'f' * 12} with uncommitted changes." in text
+
+
 def test_note_on_trends_only_where_base_is_not_the_papers():
     rows = three_rows()
     assert "Trend" not in render(build_table(written.sweep(rows), []))

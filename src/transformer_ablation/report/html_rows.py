@@ -1,5 +1,6 @@
 """What a report tells of one row: config, runs, scores, tests, translations."""
 
+import itertools
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from transformer_ablation.report.cells import measured, state_cell
 from transformer_ablation.report.columns import row_differences, word
 from transformer_ablation.report.page.document import escape, isolated
+from transformer_ablation.report.record import sessions
 from transformer_ablation.report.samples import Sample, Samples
 from transformer_ablation.report.selection import DECODE_FIELDS
 from transformer_ablation.report.table_row import RunState, TableRow
@@ -91,8 +93,7 @@ def _runs(runs: Sequence[RunState], by_seed: Mapping[int, Record]) -> str:
     for run in runs:
         record = by_seed.get(run.seed) or {}
         seconds = record.get("seconds") or {}
-        device = record.get("device") or {}
-        machine = f"{word(device.get('count'))} x {word(device.get('kind'))}"
+        made = sessions(record) if record else []
         rows.append(
             (
                 run.seed,
@@ -100,14 +101,26 @@ def _runs(runs: Sequence[RunState], by_seed: Mapping[int, Record]) -> str:
                 run.reason,
                 run.step,
                 *(_seconds(seconds.get(phase)) for phase in phases),
-                machine if device else None,
-                _commit(record.get("commit")),
+                _in_turn(_machine(each["device"]) for each in made),
+                _in_turn(_commit(each["commit"]) for each in made),
             )
         )
     heads = [f"{phase}, s" for phase in phases]
     return html_table(
         ("seed", "state", "reason", "update", *heads, "device", "commit"), rows
     )
+
+
+def _in_turn(values: Iterable[str | None]) -> str | None:
+    """Of the processes that made a run, one after the other."""
+    known = [value for value in values if value is not None]
+    return ", then ".join(each for each, _ in itertools.groupby(known)) or None
+
+
+def _machine(device: Record | None) -> str | None:
+    if not device:
+        return None
+    return f"{word(device.get('count'))} x {word(device.get('kind'))}"
 
 
 def _seconds(value: float | None) -> str | None:
@@ -191,11 +204,13 @@ def _made_with(records: Sequence[Record]) -> str:
     """Command and versions, once for all seeds that share them."""
     found: dict[tuple[str, str], list[str]] = {}
     for record in records:
-        command = record["command"] or "unknown"
-        line = command if isinstance(command, str) else shlex.join(command)
-        packages = record["packages"] or {}
-        versions = ", ".join(f"{k} {word(v)}" for k, v in packages.items())
-        found.setdefault((line, versions), []).append(str(record["seed"]))
+        for made in sessions(record):
+            command, packages = made["command"] or "unknown", made["packages"] or {}
+            line = command if isinstance(command, str) else shlex.join(command)
+            versions = ", ".join(f"{k} {word(v)}" for k, v in packages.items())
+            step = made["from_step"]
+            seed = f"{record['seed']}{f' from update {step + 1:,}' if step else ''}"
+            found.setdefault((line, versions), []).append(seed)
     rows = [(", ".join(seeds), *key) for key, seeds in found.items()]
     return html_table(("seed", "command", "versions"), rows) if rows else ""
 

@@ -15,6 +15,7 @@ from transformer_ablation.report.columns import (
     word,
 )
 from transformer_ablation.report.consistency import vocabulary_hash
+from transformer_ablation.report.record import sessions
 from transformer_ablation.report.scored_text import scored_text, unusual_notes
 from transformer_ablation.report.selection import Chosen, checkpoints
 from transformer_ablation.report.table_row import NO_PAPER, TableRow
@@ -264,8 +265,9 @@ def _cost(rate: float | None) -> list[str]:
 def _machines(finished: Sequence[Record]) -> list[str]:
     if not finished:
         return []
-    devices = dict.fromkeys(_device(r["device"]) for r in finished)
-    commits = dict.fromkeys(_commit(r["commit"]) for r in finished)
+    made = [each for record in finished for each in sessions(record)]
+    devices = dict.fromkeys(_device(each["device"]) for each in made)
+    commits = dict.fromkeys(_commit(each["commit"]) for each in made)
     version = finished[0]["results_version"]
     return [
         f"Device: {'; '.join(devices)}. Commit: {'; '.join(commits)}. "

@@ -26,6 +26,7 @@ from transformer_ablation.report.comparison.result import (
     WordGroup,
 )
 from transformer_ablation.report.comparison.runs import Found, Pair, Side
+from transformer_ablation.report.record import sessions
 from transformer_ablation.report.sentence_tests import (
     FEW,
     Progress,
@@ -271,12 +272,14 @@ def _facts(
     """What a reader should know that differs beside the config."""
 
     def facts(record: Mapping[str, Any]) -> dict[str, Any]:
-        data, commit = record["data"] or {}, record["commit"] or {}
+        data = record["data"] or {}
+        commits = (each["commit"] or {} for each in sessions(record))
+        hashes = (commit.get("hash", "unknown") for commit in commits)
         return {
             "results_version": record["results_version"],
             "training and test data": data.get("manifest_hash"),
             "vocabulary": data.get("vocabulary_hash"),
-            "commit": commit.get("hash"),
+            "commit": ", then ".join(dict.fromkeys(hashes)),
         }
 
     ours, theirs = facts(first), facts(second)
