@@ -1,12 +1,11 @@
 """What runs of a workdir train: those that differ in decoding alone share that."""
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from transformer_ablation.sweep import claims
-from transformer_ablation.sweep.identity import training, without_decoding
+from transformer_ablation.sweep.identity import training, training_of
 from transformer_ablation.sweep.runs import ReadRecord, Run
 
 
@@ -55,4 +54,4 @@ class Trainings:
     def _training(self, folder: Path, record: Mapping[str, Any]) -> str | None:
         if folder in self._known or "config" not in record:
             return self._known.get(folder)
-        return json.dumps(without_decoding(record["config"]), sort_keys=True)
+        return training_of(record["config"])
