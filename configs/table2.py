@@ -7,10 +7,11 @@ multi30k_small_fr. A sweep has one language pair; ``python -m experiments.table2
 
 As in section 6.1 BLEU is of the test set, by parameters averaged over the last 5
 checkpoints, of big's the last 20, where the paper saved every ten minutes: base's 12
-hours are 72 such intervals. Learning rates are those of ``RATES``. Rows have base's N,
-d_model and dropout. The recurrent and convolutional ones are of the kind of the paper's
-competitors, not these systems, which were deeper, had residual sums, and GNMT
-reinforcement: their printed numbers stand beside the row of their kind.
+hours are 72 such intervals, big's 3.5 days 504. Other rows save and average as base.
+Learning rates are those of ``RATES``. Rows have base's N, d_model and dropout. The
+recurrent and convolutional ones are of the kind of the paper's competitors, not these
+systems, which were deeper, had residual sums, and GNMT reinforcement: their printed
+numbers stand beside the row of their kind.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,9 @@ from transformer_ablation.sweep.rows import BASE, PaperResult, Row
 
 TITLE = 'Table 2 of "Attention Is All You Need": architectures'
 
-INTERVALS = 72
+# Checkpoints every ten minutes (section 6.1), of 12 hours and of 3.5 days, and how
+# many of the last ones are averaged.
+INTERVALS, INTERVALS_OF_BIG = 72, 504
 AVERAGED, AVERAGED_OF_BIG = 5, 20
 SCALES = {
     **table3.SCALES,
@@ -116,7 +119,7 @@ def get_rows(argument: str = "grammar") -> list[Row]:
     rates = RATES.get(scale, {})
     base_rate = rates.get("base", 1.0)
 
-    def row(name: str, label: str, changes: Changes, averaged: int = 1) -> Row:
+    def row(name: str, label: str, changes: Changes) -> Row:
         def complete(base: Config) -> dict[str, Any]:
             changed = changes(base)
             if by_flops:
@@ -125,7 +128,8 @@ def get_rows(argument: str = "grammar") -> list[Row]:
             return {
                 **changed,
                 **_schedule(base, changed, rate, by_flops),
-                **_averaged(base, changed, averaged),
+                **_interval(base, changed, name),
+                **(_averaged_of_big(base) if name == "big" else {}),
             }
 
         reason = "as the paper's big model" if name == "big" else None
@@ -142,7 +146,7 @@ def get_rows(argument: str = "grammar") -> list[Row]:
             BASE.changes,
             _printed("base"),
         ),
-        row("big", "Transformer (big)", table3.big, AVERAGED_OF_BIG // AVERAGED),
+        row("big", "Transformer (big)", table3.big),
         *(row(name, *kind) for name, kind in ARCHITECTURES.items()),
     ]
 
@@ -197,14 +201,22 @@ def _schedule(
     return found
 
 
-def _averaged(base: Config, changed: dict[str, Any], factor: int) -> dict[str, Any]:
-    """Checkpoints as close in a training as base's, ``factor`` times as many."""
-    train, found = base.train, {}
-    if (every := train.checkpoint_every_steps) is not None:
-        share = changed.get("train.steps", train.steps) / train.steps
-        found["train.checkpoint_every_steps"] = max(1, round(every * share))
-    if factor > 1:
-        found["train.keep_checkpoints"] = factor * train.keep_checkpoints
-        average = factor * base.decode.average_checkpoints
-        found["decode.average_checkpoints"] = average
-    return found
+def _interval(base: Config, changed: dict[str, Any], name: str) -> dict[str, Any]:
+    """Checkpoints as close in a training as base's; big's are 72 / 504 of it apart."""
+    train = base.train
+    if train.checkpoint_every_steps is None:
+        return {}
+    share = changed.get("train.steps", train.steps) / train.steps
+    if name == "big":
+        share *= INTERVALS / INTERVALS_OF_BIG
+    every = max(1, round(train.checkpoint_every_steps * share))
+    return {"train.checkpoint_every_steps": every}
+
+
+def _averaged_of_big(base: Config) -> dict[str, Any]:
+    """As many times base's checkpoints as in the paper, kept and averaged."""
+    factor = AVERAGED_OF_BIG // AVERAGED
+    return {
+        "train.keep_checkpoints": factor * base.train.keep_checkpoints,
+        "decode.average_checkpoints": factor * base.decode.average_checkpoints,
+    }

@@ -54,7 +54,7 @@ def check(options: flags.FlagValues, expanded: list[rows.ExpandedRow]) -> None:
         raise command.UsageError(
             f"--seconds={options.seconds}: must be a number above 0, for example 3"
         )
-    output.check_json(options.json)
+    output.check_file(options.json, "json")
     if options.peers:
         bench_peers.check([item.config for item in expanded])
 

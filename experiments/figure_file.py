@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.command import UsageError
 from experiments.figure_folder import need_matplotlib
+from experiments.output import check_file
 
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -15,12 +16,14 @@ def check(path: str) -> None:
     """Refuse a figure that cannot be drawn.
 
     Raises:
-      UsageError: if its ending says no format, or matplotlib is missing.
+      UsageError: if its ending says no format, it is no file that can be written, or
+        matplotlib is missing.
     """
-    if Path(path).suffix not in ENDINGS or Path(path).is_dir():
+    if Path(path).suffix not in ENDINGS:
         raise UsageError(
             f"--figure={path}: must be a file that ends in {', '.join(ENDINGS)}"
         )
+    check_file(path, "figure")
     need_matplotlib("--figure")
 
 

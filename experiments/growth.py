@@ -60,7 +60,7 @@ def check(options: flags.FlagValues) -> list[str]:
         if name not in NAMES:
             raise command.UsageError(f"--sizes: {unknown_name('size', name, NAMES)}")
     time_flags.check_seconds(options, "seconds", LONGEST)
-    output.check_json(options.json)
+    output.check_file(options.json, "json")
     if options.figure is not None:
         figure_file.check(options.figure)
     return [name for name in NAMES if name in (options.sizes or NAMES)]

@@ -1,4 +1,4 @@
-"""Where a command's result goes: printed, or written to the file of --out."""
+"""Where a command's result goes: printed, or written to the file that a flag names."""
 
 import errno
 import sys
@@ -23,8 +23,8 @@ def output_file(given: str | Path | None, format: str) -> Path | None:
     """The file to write, or None to print; to ask for before the work.
 
     Raises:
-      UsageError: if it is no name, a folder, something else than a plain file, or
-        where nothing can be written; or a page would go to a terminal.
+      UsageError: for a file that ``check_file`` refuses; or a page would go to a
+        terminal.
     """
     if given is None:
         if format == "html" and sys.stdout.isatty():
@@ -33,22 +33,33 @@ def output_file(given: str | Path | None, format: str) -> Path | None:
                 "--out=report.html"
             )
         return None
-    path = Path(given)
-    named = bool(str(given).strip())
+    check_file(given, "out", instead=" to print")
+    return Path(given)
+
+
+def check_file(given: str | Path | None, flag: str, instead: str = "") -> None:
+    """Refuses a file that cannot be written, or must not be; before the work.
+
+    Raises:
+      UsageError: if it is no name, a folder, something else than a plain file, one of
+        a sweep's own, or where nothing can be written.
+    """
+    if given is None:
+        return
+    path, named = Path(given), bool(str(given).strip())
     if not named or path.is_dir() or (path.exists() and not path.is_file()):
         what = "a folder" if named and path.is_dir() else "no file"
         raise UsageError(
-            f"--out={given}: is {what}; name a file, or leave --out away to print"
+            f"--{flag}={given}: is {what}; name a file, or leave --{flag} away{instead}"
         )
     if path.name in OWN and path.exists():
         raise UsageError(
-            f"--out={given}: is a file of a sweep, and would be lost; name another"
+            f"--{flag}={given}: is a file of a sweep, and would be lost; name another"
         )
     above = next(p for p in path.absolute().parents if p.exists())
     if not _writable(above):
         what = "cannot be written to" if above.is_dir() else "is no folder"
-        raise UsageError(f"--out={given}: {above} {what}; name another place")
-    return path
+        raise UsageError(f"--{flag}={given}: {above} {what}; name another place")
 
 
 def _writable(folder: Path) -> bool:
@@ -60,16 +71,6 @@ def _writable(folder: Path) -> bool:
         if error.errno == errno.ENOSPC:
             raise
         return False
-
-
-def check_json(given: str | None) -> None:
-    """Refuses a name that cannot be a file's.
-
-    Raises:
-      UsageError: if there is one that is empty, or a folder.
-    """
-    if given is not None and (not given or Path(given).is_dir()):
-        raise UsageError(f"--json={given}: must be the name of a file")
 
 
 def put(text: str, place: Path | None, format: str) -> None:

@@ -1,20 +1,18 @@
 """``python -m experiments.plan``: check every row of a sweep and count its cost."""
 
+import functools
 import json
 import math
-from pathlib import Path
 
 from absl import flags
 
 from experiments import command, plan_notes, preset_flag, shared_flags
-from transformer_ablation.config import replace
 from transformer_ablation.model.accounting import (
     paper_counts,
     parameter_counts,
     step_flops,
 )
 from transformer_ablation.model.memory import update_memory
-from transformer_ablation.report.record import read_record
 from transformer_ablation.sweep import plan, rows, runs
 from transformer_ablation.sweep.file import SweepFile
 
@@ -59,7 +57,7 @@ def body(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         update_memory=update_memory,
         measured=_measure(options, expanded) if options.measure else None,
         flops_per_second=options.flops_per_second,
-        state_of=lambda item, seed: _state(options.workdir, item, seed),
+        state_of=functools.partial(plan_notes.state, options.workdir),
     )
     notes = plan_notes.workdir_notes(options.workdir, sweep_file.base, counted)
     if options.format == "json":
@@ -86,17 +84,6 @@ def _compare(options: flags.FlagValues, sweep_file: SweepFile) -> None:
         print(json.dumps({"presets": names, "differences": found}, indent=1))
     else:
         print(preset_flag.as_text(names, found))
-
-
-def _state(workdir: str | None, item: rows.ExpandedRow, seed: int) -> str:
-    """Status of the recorded run, where its config is the one planned."""
-    if workdir is None:
-        return "pending"
-    record = read_record(runs.folder(Path(workdir), item.row.name, seed))
-    if record is None:
-        return "pending"
-    config = replace(item.config, {"train.seed": seed})
-    return record["status"] if runs.holds(record, config) else plan_notes.ANOTHER
 
 
 COMMAND = command.Command(

@@ -28,8 +28,11 @@ class Here:
         return self._worker is not None and self._worker.working
 
     def launch(self, todo: list[runs.Run]) -> Outcome:
-        """Run what has no result."""
-        return sweep_launch.launch(todo, self._start, stop=self._stop)
+        """Run what has no result; devices that are held do not wait for another's
+        training."""
+        return sweep_launch.launch(
+            todo, self._start, stop=self._stop, wait_for_training=False
+        )
 
     def _start(self, share: Share, hear: Hear) -> WorkerThread:
         from experiments.run import run_one_factory

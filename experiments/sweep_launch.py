@@ -27,10 +27,12 @@ def launch(
     shares: Sequence[Share] = (Share(),),
     stop: stopping.Stop | None = None,
     busy: Sequence[str] = (),
+    wait_for_training: bool = True,
 ) -> Outcome:
     """Run what has no result; without anything to run, no worker is started.
 
-    ``busy`` are devices of the shares that another sweep has too.
+    ``busy`` are devices of the shares that another sweep has too. What another launcher
+    trains at the moment is waited for unless ``wait_for_training`` is False.
     """
     states = runs.finals(todo, read_record)
     if len(states) == len(todo):
@@ -57,6 +59,7 @@ def launch(
             reporter=reporter,
             cost=cost,
             stop=stop,
+            wait_for_training=wait_for_training,
         )
 
 

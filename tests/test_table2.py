@@ -66,24 +66,32 @@ def test_averages_are_the_papers():
     assert base.decode.average_checkpoints == base.train.keep_checkpoints == 5
     assert big.decode.average_checkpoints == big.train.keep_checkpoints == 20
     assert base.train.checkpoint_every_steps == 100_000 // 72
-    assert found["recurrent"].config.decode.average_checkpoints == 5
-    # Three times as long, and as often in it: 20 checkpoints are 20 of 72 there too.
-    assert big.train.checkpoint_every_steps == 3 * (100_000 // 72)
+    # 3.5 days are 3.5 x 24 x 6 = 504 intervals: 300,000 / 504 = 595.2 updates each.
+    assert big.train.checkpoint_every_steps == 595
+    recurrent = found["recurrent"].config
+    assert recurrent.decode.average_checkpoints == 5
+    assert recurrent.train.checkpoint_every_steps == 100_000 // 72
 
 
 @pytest.mark.parametrize("budget", ["", ",flops"])
-def test_all_rows_average_the_same_share_of_a_training_that_is_changed(budget):
-    """Of 2,000 updates, with a checkpoint every 100, the last 3 are a tenth; of big's,
-    which takes more or fewer, 4 times as many."""
+def test_rows_follow_a_training_of_base_that_is_changed(budget):
+    """Of 2,000 updates, with a checkpoint every 100, an interval is a twentieth; of
+    big's, which takes more or fewer, 504 / 72 = 7 times as short, and 4 times as many
+    are averaged."""
     config = table2.get_config("grammar" + budget)
     config.train.steps, config.train.checkpoint_every_steps = 2000, 100
     config.decode.average_checkpoints = 3
     for item in expand(from_mapping(config), table2.get_rows("grammar" + budget)):
         train, count = item.config.train, item.config.decode.average_checkpoints
-        factor = 4 if item.row.name == "big" else 1
+        factor, shorter = (4, 7) if item.row.name == "big" else (1, 1)
         assert count == 3 * factor and train.keep_checkpoints == 5 * factor
-        share = train.checkpoint_every_steps / train.steps
-        assert share == pytest.approx(0.05, rel=0.02)
+        wanted = train.steps / 20 / shorter  # in updates, rounded to a whole one
+        assert train.checkpoint_every_steps == pytest.approx(wanted, abs=0.5)
+
+
+def test_interval_is_an_update_at_least():
+    """Of 269 updates of big, 504 intervals are less than one each."""
+    assert expanded("grammar,flops")["big"].config.train.checkpoint_every_steps == 1
 
 
 def test_equal_flops_stretch_the_schedule():

@@ -146,7 +146,7 @@ def test_each_size_is_heard_of_with_what_is_to_go(tiny_config, monkeypatch):
     [
         ("--sizes=depth", "--sizes: unknown size 'depth'"),
         ("--seconds=0", "--seconds=0.0: must be a number of seconds above 0, at most"),
-        ("--json=", "--json=: must be the name of a file"),
+        ("--json=", "--json=: is no file; name a file, or leave --json away"),
         ("--figure=growth.gif", "--figure=growth.gif: must be a file that ends in"),
     ],
 )

@@ -177,10 +177,6 @@ def test_unknown_row_is_refused(refused):
     assert "unknown row 'bigg'; did you mean big" in refused("--rows=bigg")
 
 
-def test_json_file_that_is_a_folder_is_refused(refused, tmp_path):
-    assert "must be the name of a file" in refused(f"--json={tmp_path}")
-
-
 def installed(monkeypatch, *names):
     """Only these of the peers' packages are there."""
     find = importlib.util.find_spec

@@ -1,6 +1,7 @@
 """``export``: a finished run as a folder, or one message."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -47,6 +48,12 @@ def test_row_that_marian_cannot_say_is_refused_by_its_fields(
 def test_folder_with_files_is_refused_before_anything_is_loaded(call, square, tmp_path):
     code, _, error = call(f"--run={square}", f"--out={tmp_path}")
     assert code == 2 and f"{tmp_path}: is not empty" in error
+
+
+def test_what_is_no_folder_is_refused_before_anything_is_loaded(call, square, tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    code, _, error = call(f"--run={square}", f"--out={pipe}")
+    assert code == 2 and f"{pipe}: is no folder; name a new one" in error
 
 
 def test_weights_of_another_shape_are_refused(call, square, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from experiments import command, plan, sweep
 from tests.report import written_sweeps as written
+from transformer_ablation import RESULTS_VERSION
 from transformer_ablation.config import from_mapping, replace, to_mapping
 from transformer_ablation.report.record import new_record, write_record, write_sweep
 
@@ -69,6 +70,26 @@ def test_plan_sees_finished_runs_of_the_same_config(capsys, tmp_path):
     (note,) = found["notes"]
     place = tmp_path / "runs/big/seed0"
     assert note.startswith(f"A sweep would be refused there. {place}: holds a run of")
+
+
+def test_plan_counts_no_run_of_another_version_of_the_results(capsys, tmp_path):
+    """Its identity is another, so that ``sweep`` refuses its folder."""
+    only = [GRAMMAR, "--rows=base", f"--workdir={tmp_path}", "--format=json"]
+    config = json.loads(run(capsys, plan.COMMAND, *only)[1])["rows"][0]["config"]
+    other = RESULTS_VERSION + 1
+    record = new_record(
+        results_version=other, row="base", group="base", label="base", seed=0,
+        identity="i", config=config, status="finished",
+    )  # fmt: skip
+    write_record(tmp_path / "runs/base/seed0", record)
+    found = json.loads(run(capsys, plan.COMMAND, *only)[1])
+    assert found["rows"][0]["states"] == {"0": "another version"}
+    assert found["runs_left"] == 1 and found["seconds_left"] > 0
+    assert found["notes"] == [
+        f"A sweep would be refused there. {tmp_path / 'runs/base/seed0'}: holds a run "
+        f"of results version {other}, this program's is {RESULTS_VERSION}; use another "
+        "--workdir, or move it."
+    ]
 
 
 def test_plan_says_of_a_workdir_what_sweep_would(capsys, tmp_path):

@@ -125,6 +125,100 @@ def test_more_runs_than_an_array_may_have_are_several_arrays(slurm):
     assert slurm.asked() == ["sbatch --parsable job.sh"] * 2
 
 
+@pytest.fixture
+def searches(slurm, tmp_path):
+    """Submits big, base and rows that search otherwise than base, as jobs from 42."""
+    file = tmp_path / "searches.py"
+    file.write_text(
+        "from configs.table3 import get_config\n"
+        "from configs.table3 import get_rows as others\n"
+        "from transformer_ablation.sweep.rows import Row\n"
+        "def beam(size):\n"
+        "    change = lambda base: {'decode.beam_size': size}\n"
+        "    return Row(f'beam{size}', 'beam', '', change)\n"
+        "def get_rows():\n"
+        "    rows = [row for row in others() if row.name in ('base', 'big')]\n"
+        "    return [*rows, beam(1), beam(2)]\n"
+    )
+    (slurm.tools / "sbatch").write_text(
+        "#!/bin/bash\n"
+        "cat ../*/job.sh | grep -c '^#SBATCH --array' | awk '{print 41 + $1}'\n"
+    )
+
+    def submit(*given):
+        given = [f"--config={file}", "--launcher=slurm", *given]
+        return slurm.run(sweep.COMMAND, *given)
+
+    def sent():
+        """Of each array by its job, what it waits for and its runs."""
+        found = {}
+        for folder in (slurm.workdir / "slurm").iterdir():
+            text = (folder / "job.sh").read_text()
+            waits = re.findall("^#SBATCH --dependency=(.*)$", text, re.MULTILINE)
+            job = folder / "job_id"
+            job = int(job.read_text()) if job.exists() else None
+            found[job] = waits, (folder / "runs.txt").read_text().split()
+        return found
+
+    return types.SimpleNamespace(submit=submit, sent=sent)
+
+
+def test_runs_that_another_trains_wait_for_its_array(searches):
+    code, out, error = searches.submit()
+    assert code == 0, error
+    assert searches.sent() == {
+        42: ([], ["big/seed0", "base/seed0"]),
+        43: (["afterany:42"], ["beam1/seed0", "beam2/seed0"]),
+    }
+    assert "submitted job 42: 2 runs" in out
+    assert "submitted job 43: 2 runs, after the training in job 42, logs in" in out
+    assert "4 of 4 runs to submit" in error
+
+
+def test_runs_wait_for_the_training_in_each_of_their_arrays(searches, slurm):
+    """Arrays of one task: big, base seed 0, base seed 1; then a search for each."""
+    slurm.config.write_text("MaxArraySize = 1\n")
+    searches.submit("--rows=base,big,beam1", "--seeds=0,1")
+    found = searches.sent()
+    jobs = {runs[0]: job for job, (_, runs) in found.items()}
+    assert {runs[0]: waits for waits, runs in found.values() if waits} == {
+        f"beam1/seed{k}": [f"afterany:{jobs[f'base/seed{k}']}"] for k in (0, 1)
+    }
+
+
+def test_runs_wait_for_a_training_that_is_in_the_queue(searches, slurm):
+    searches.submit("--rows=base,big")
+    slurm.in_queue("42|0|RUNNING|None|n1", "42|1|RUNNING|None|n1")
+    searches.submit("--slurm=sbatch=--dependency=afterok:7")
+    assert searches.sent()[43] == (
+        ["afterok:7,afterany:42"],
+        ["beam1/seed0", "beam2/seed0"],
+    )
+
+
+def test_runs_wait_for_a_training_in_the_queue_that_is_not_asked_for(searches, slurm):
+    searches.submit("--rows=base,big")
+    slurm.in_queue("42|0|RUNNING|None|n1", "42|1|RUNNING|None|n1")
+    searches.submit("--rows=beam2")
+    assert searches.sent()[43] == (["afterany:42"], ["beam2/seed0"])
+
+
+@pytest.mark.parametrize("rows", ["base,beam1,beam2", "beam1,beam2"])
+def test_runs_whose_training_is_there_wait_for_nothing(searches, slurm, rows):
+    searches.submit("--rows=base")
+    slurm.record("base", "finished")
+    searches.submit(f"--rows={rows}")
+    assert searches.sent()[43] == ([], ["beam1/seed0", "beam2/seed0"])
+
+
+def test_dry_run_tells_which_array_is_to_wait(searches):
+    code, out, error = searches.submit("--dry_run")
+    assert code == 0 and out.count("#SBATCH --array=") == 2
+    assert "--dependency" not in out
+    (told,) = [line for line in error.splitlines() if "be submitted with" in line]
+    assert "--dependency=afterany:JOB, the job of the array that trains" in told
+
+
 def test_run_over_several_nodes_is_refused(slurm):
     code, out, error = slurm.submit("--slurm=sbatch=--nodes=2")
     assert (code, out) == (2, "") and "start python -m experiments.train with" in error

@@ -249,6 +249,18 @@ def test_unwritable_places_are_told_without_a_traceback(make):
     assert sorted(outcome.states.values()) == ["failed", "finished", "finished"]
 
 
+def beam(run, size):
+    """A run that differs from another in decoding alone."""
+    name = f"beam{size}"
+    return dataclasses.replace(
+        run,
+        row=name,
+        config=replace(run.config, {"decode.beam_size": size}),
+        identity=name,
+        directory=run.directory.parents[1] / name / run.directory.name,
+    )
+
+
 def test_run_waits_for_one_that_trains_the_same(make):
     """Of rows that differ in decoding alone one goes alone, then the others at once."""
     going, seen, pairs = set(), [], threading.Barrier(2)
@@ -262,18 +274,7 @@ def test_run_waits_for_one_that_trains_the_same(make):
         going.discard(run.row)
 
     base, small, wide = make()
-
-    def beam(size):
-        name = f"beam{size}"
-        return dataclasses.replace(
-            base,
-            row=name,
-            config=replace(base.config, {"decode.beam_size": size}),
-            identity=name,
-            directory=base.directory.parents[1] / name / "seed0",
-        )
-
-    todo = [base, beam(7), beam(8), small, wide]
+    todo = [base, beam(base, 7), beam(base, 8), small, wide]
     actions = {run.row: train for run in todo}
     outcome = launch(todo, Trainer(**actions), shares=(pool.Share(),) * 2)
     assert outcome.complete
@@ -281,3 +282,77 @@ def test_run_waits_for_one_that_trains_the_same(make):
         *[{"base", "small"}] * 2,
         *[{"beam7", "beam8"}] * 2,
     ]
+
+
+class Elsewhere:
+    """Another launcher has a run, and ends it some time later."""
+
+    def __init__(self, run, recorded=True):
+        self.run, self.ended = run, threading.Event()
+        self.claim = claims.acquire(run.directory, 0)
+        if recorded:
+            write_record(run, "running")
+
+    def end(self, status, seconds=0.5):
+        def finish():
+            write_record(self.run, status)
+            self.ended.set()
+            self.claim.release(final=status == "finished")
+
+        threading.Timer(seconds, finish).start()
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("status", ["finished", "failed"])
+def test_run_waits_for_another_launcher_that_trains_the_same(
+    make, monkeypatch, together, status
+):
+    """Known by the record, or by what this launcher has to do, too."""
+    monkeypatch.setattr(pool, "POLL_SECONDS", 0.02)
+    base, small, _ = make()
+    other, seen = Elsewhere(base, recorded=not together), {}
+
+    def note(run, stop):
+        seen[run.row] = other.ended.is_set()
+
+    todo = [*([base] if together else []), beam(base, 7), small]
+    trainer, said = Trainer(beam7=note, small=note), io.StringIO()
+    other.end(status)
+    outcome = launch(todo, trainer, reporter=Reporter(stream=said))
+    assert seen == {"beam7": True, "small": False}
+    retried = together and status == "failed"  # what was going at the start
+    assert trainer.ran == [
+        "small seed 0",
+        *(["base seed 0"] if retried else []),
+        "beam7 seed 0",
+    ]
+    assert outcome.states["beam7 seed 0"] == "finished"
+    told = f"beam7 seed 0 (trained as base/seed0 by process {os.getpid()} on "
+    assert "of other launchers: " in said.getvalue() and told in said.getvalue()
+
+
+def test_run_waits_for_nobody_where_its_training_is_there(make, monkeypatch):
+    """Neither for one that trains another seed, nor for one that has begun to search
+    with checkpoints of a run that has finished."""
+    monkeypatch.setattr(pool, "POLL_SECONDS", 0.02)
+    base, later = make()[0], make(seeds=(1,))[0]
+    write_record(later, "finished")
+    others = [Elsewhere(base), Elsewhere(beam(later, 8))]
+    trainer = Trainer()
+    assert launch([beam(later, 7)], trainer).complete
+    for other in others:
+        other.claim.release(final=False)
+
+
+def test_dead_claim_of_the_same_training_is_no_reason_to_wait(make, monkeypatch):
+    monkeypatch.setattr(pool, "POLL_SECONDS", 0.02)
+    base, *_ = make()
+    Elsewhere(base).claim.release(final=False)
+    assert launch([beam(base, 7)], Trainer()).complete
+
+
+def test_launcher_that_holds_devices_trains_at_once(make):
+    base, *_ = make()
+    other, trainer = Elsewhere(base), Trainer()
+    assert launch([beam(base, 7)], trainer, wait_for_training=False).complete
+    other.claim.release(final=False)

@@ -1,11 +1,20 @@
 """Rows: pure functions of base, refused all at once where they cannot be run."""
 
 import dataclasses
+import math
+from pathlib import Path
 
 import pytest
 
 from transformer_ablation.config import ConfigError, replace
-from transformer_ablation.sweep.rows import BASE, Row, expand, fraction, select
+from transformer_ablation.sweep.rows import (
+    BASE,
+    PaperResult,
+    Row,
+    expand,
+    fraction,
+    select,
+)
 
 
 def row(name, changes):
@@ -96,6 +105,44 @@ def test_function_that_raises_is_a_fault_of_its_row(base_config):
     broken = Row("broken", "G", "", lambda base: {"model.d_ff": 1 // 0})
     (problem,) = problems_of(base_config, [broken])
     assert problem.startswith("row broken: its changes(base) raised ZeroDivisionError")
+
+
+def test_functions_that_fail_name_the_line(base_config):
+    broken = Row("broken", "G", "", lambda base: {"model.d_ff": 1 // 0})
+    line = broken.changes.__code__.co_firstlineno
+    (problem,) = problems_of(base_config, [broken])
+    assert problem.endswith(f"{Path(__file__).name}, line {line})")
+
+
+@pytest.mark.parametrize(
+    ("paper", "fault"),
+    [
+        (lambda base: base.nothing, "its paper(base) raised AttributeError: "),
+        (lambda: None, "its paper(base) raised TypeError: "),
+        (lambda base: PaperResult(base.nothing), "its paper(base) raised AttributeE"),
+        (lambda base: {"ppl": 4.9}, "its paper(base) is {'ppl': 4.9}; it must be a "),
+        ({"ppl": 4.9}, "its paper is {'ppl': 4.9}; it must be a PaperResult or None"),
+        (25.8, "its paper is 25.8; it must be a PaperResult or None"),
+        (PaperResult(bleu="25.8"), "its paper has bleu '25.8'; it must be a number"),
+        (PaperResult(math.nan), "its paper has ppl nan; it must be a number"),
+    ],
+)
+def test_paper_that_is_none_is_a_fault_of_its_row(base_config, paper, fault):
+    """With the file: that of the function, else the one that the row changes by."""
+    wrong = Row("wrong", "G", "", lambda base: {"model.d_ff": 9}, paper)
+    (problem,) = problems_of(base_config, [BASE, wrong])
+    assert problem.startswith(f"row wrong: {fault}")
+    assert f"{Path(__file__).name}, line " in problem
+
+
+def test_all_papers_are_checked_at_once(base_config):
+    wrong = [
+        Row(f"wrong{n}", "G", "", lambda base, n=n: {"model.d_ff": n}, 4.9)
+        for n in (7, 9)
+    ]
+    assert [p[:10] for p in problems_of(base_config, wrong)] == [
+        "row wrong7", "row wrong9",
+    ]  # fmt: skip
 
 
 def test_base_row_may_not_differ_from_base(base_config):

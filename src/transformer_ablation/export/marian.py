@@ -70,10 +70,10 @@ def check_folder(folder: Path) -> None:
     """Refuses a folder that would be overwritten.
 
     Raises:
-      ExportError: if it holds files, or is one.
+      ExportError: if it holds files, or is no folder.
     """
-    if folder.is_file():
-        raise ExportError(f"{folder}: is a file; name a new folder")
+    if folder.exists() and not folder.is_dir():
+        raise ExportError(f"{folder}: is no folder; name a new one")
     if folder.exists() and any(folder.iterdir()):
         raise ExportError(f"{folder}: is not empty; name a new folder")
 

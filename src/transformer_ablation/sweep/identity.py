@@ -29,7 +29,12 @@ def run_identity(config: Config, manifest_hash: str, results_version: int) -> st
 
 def training(config: Config) -> str:
     """Equal for configs whose runs train alike: they differ in decoding alone."""
-    return json.dumps(without_decoding(to_mapping(config)), sort_keys=True)
+    return training_of(to_mapping(config))
+
+
+def training_of(config: Mapping[str, Any]) -> str:
+    """``training`` of a config as a mapping, as a record has it."""
+    return json.dumps(without_decoding(config), sort_keys=True)
 
 
 def without_decoding(config: Mapping[str, Any]) -> dict[str, Any]:

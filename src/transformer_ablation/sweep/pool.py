@@ -13,7 +13,6 @@ from typing import Any
 from transformer_ablation.sweep import claims, stopping
 from transformer_ablation.sweep.devices import Share
 from transformer_ablation.sweep.failures import death, killed
-from transformer_ablation.sweep.identity import training
 from transformer_ablation.sweep.outcome import Outcome
 from transformer_ablation.sweep.protocols import Reporter, StartWorker, Worker
 from transformer_ablation.sweep.runs import (
@@ -25,6 +24,7 @@ from transformer_ablation.sweep.runs import (
     finals,
     run_to_mapping,
 )
+from transformer_ablation.sweep.trainings import Trainings
 from transformer_ablation.sweep.worker import LOG_FILE, MarkStopped
 
 # How often runs that another launcher holds are looked at.
@@ -42,14 +42,16 @@ def launch(
     reporter: Reporter,
     cost: Callable[[Run], float] = lambda run: 1.0,
     stop: stopping.Stop | None = None,
+    wait_for_training: bool = True,
 ) -> Outcome:
     """Do whatever has no result yet, a worker for each of ``shares``.
 
     With several workers the longest runs go first, by ``cost``; with one, in order. A
     worker that dies fails its run only, and is replaced; a run that lacked memory is
     tried once more, with no other beside it. Runs that other launchers hold are
-    waited for. ``stopping.SIGNALS``, and ``stop`` once it is set, have the workers
-    save and stop; a second SIGINT ends them at once.
+    waited for, and with ``wait_for_training`` also for what one of them trains that
+    another run here can have. ``stopping.SIGNALS``, and ``stop`` once it is set, have
+    the workers save and stop; a second SIGINT ends them at once.
 
     Raises:
       SweepError: a folder that holds another run.
@@ -57,7 +59,7 @@ def launch(
     """
     check_folders(runs, read_record)
     tools = read_record, mark_stopped, reporter, cost, stop or stopping.Stop()
-    pool = _Pool(runs, start_worker, shares, *tools)
+    pool = _Pool(runs, start_worker, shares, *tools, wait_for_training)
     with stopping.on_signals(pool.interrupt):
         try:
             pool.work()
@@ -94,6 +96,7 @@ class _Pool:
         reporter: Reporter,
         cost: Callable[[Run], float],
         stop: stopping.Stop,
+        wait_for_training: bool,
     ):
         self.start_worker, self.reporter = start_worker, reporter
         self.read_record, self.mark_stopped = read_record, mark_stopped
@@ -102,7 +105,10 @@ class _Pool:
         done = finals(runs, read_record)
         self.states = {run.name: done.get(run.name, "pending") for run in runs}
         self.reasons: dict[str, str] = {}
-        self.training = {run.name: training(run.config) for run in runs}
+        self.watch, self.told = claims.Watch(), False
+        self.wait_for_training = wait_for_training
+        self.trainings = Trainings(runs, read_record, self.watch)
+        self.training = {run.name: self.trainings.of(run) for run in runs}
         self.pending = [run for run in runs if run.name not in done]
         if len(shares) > 1:
             self.pending.sort(key=cost, reverse=True)
@@ -110,7 +116,6 @@ class _Pool:
         self.first = {run.name: _number(run) for run in self.pending}
         self.alone: list[Run] = []  # lacked memory beside others
         self.retried: set[str] = set()
-        self.watch, self.told = claims.Watch(), False
         self.stop, self.stops, self.heeded = stop, 0, 0
         self.fatal: OSError | SweepError | None = None
         reporter.start(self.pending, len(done))
@@ -188,12 +193,20 @@ class _Pool:
             self.reporter.note(self._waiting())
 
     def _next(self) -> tuple[Run, int] | None:
-        """The first run that nobody holds, and the number of its dead claim."""
+        """The first run that nobody holds or trains, and the number of its dead claim.
+
+        What is being trained a run can have once it is finished.
+        """
+        own = [slot.run for slot in self._busy() if slot.run]
+        there = [n for n, state in self.states.items() if state == "finished"]
+        trained = {self.training[name] for name in there}
+        going = {self.training[run.name] for run in own} - trained
         for run in list(self.pending):
-            if self._trains_now(run):
+            training = self.training[run.name]
+            if training in going or (number := self._free(run)) is None:
                 continue
-            number = self._free(run)
-            if number is None:
+            if training not in trained and self._trained_elsewhere(run):
+                going.add(training)
                 continue
             status = self._ended_elsewhere(run, number)
             self.pending.remove(run)
@@ -203,14 +216,11 @@ class _Pool:
             self.reporter.run_elsewhere(run, status)
         return None
 
-    def _trains_now(self, run: Run) -> bool:
-        """Whether a worker trains what the run would too: it can have that then."""
-        wanted = self.training[run.name]
-        finished = (n for n, state in self.states.items() if state == "finished")
-        if any(self.training[name] == wanted for name in finished):
-            return False
-        going = (slot.run.name for slot in self._busy() if slot.run)
-        return any(self.training[name] == wanted for name in going)
+    def _trained_elsewhere(self, run: Run) -> str | None:
+        if not self.wait_for_training:
+            return None
+        own = [slot.run.directory for slot in self._busy() if slot.run]
+        return self.trainings.elsewhere(run, own)
 
     def _free(self, run: Run) -> int | None:
         """The number of the run's dead claim, 0 for none; None if somebody has it."""
@@ -235,7 +245,7 @@ class _Pool:
     def _waiting(self) -> str:
         held = []
         for run in self.pending:
-            holder = claims.current(run.directory)
+            holder = self._trained_elsewhere(run) or claims.current(run.directory)
             held.append(f"{run.name} ({holder})" if holder else run.name)
         shown = ", ".join(held[:3]) + (" and others" if len(held) > 3 else "")
         return f"waiting for {_runs(len(held))} of other launchers: {shown}"

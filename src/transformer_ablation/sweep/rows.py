@@ -3,8 +3,11 @@
 import collections
 import dataclasses
 import fractions
+import math
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from transformer_ablation.config import (
@@ -124,12 +127,12 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
         try:
             changes = _changes(base, row)
             config = replace(base, changes)
+            paper = _paper(base, row)
         except ConfigError as error:
             problems += [f"row {row.name}: {problem}" for problem in error.problems]
             continue
         declared[row.name] = list(changes)
         changed = {p: new for p, (_, new) in differences(base, config).items()}
-        paper = row.paper(base) if callable(row.paper) else row.paper
         expanded.append(ExpandedRow(row, config, changed, paper))
     problems += _equal_rows(expanded, declared)
     problems += _unequal_budgets(base, expanded)
@@ -139,14 +142,8 @@ def expand(base: Config, rows: Sequence[Row]) -> list[ExpandedRow]:
 
 
 def _changes(base: Config, row: Row) -> dict[str, Any]:
-    """What the row changes; a function that fails is a fault of the row."""
-    try:
-        changes = dict(row.changes(base))
-    except ConfigError:
-        raise
-    except Exception as error:
-        fault = f"its changes(base) raised {type(error).__name__}: {error}"
-        raise ConfigError([fault]) from error
+    """What the row changes, which may not be everything."""
+    changes = _called("changes", lambda: dict(row.changes(base)), row.changes)
     if "train.seed" in changes:
         raise ConfigError(["train.seed: is not a row's to change; use --seeds"])
     if row.name == "base" and changes:
@@ -154,6 +151,51 @@ def _changes(base: Config, row: Row) -> dict[str, Any]:
             [f"changes {', '.join(changes)}; the row base is the base config itself"]
         )
     return changes
+
+
+def _paper(base: Config, row: Row) -> PaperResult | None:
+    """What the paper prints of the row."""
+    found, what, where = row.paper, "its paper", _place(row.changes)
+    if callable(function := row.paper):
+        found = _called("paper", lambda: function(base), function)
+        what, where = "its paper(base)", _place(function)
+    if found is None:
+        return None
+    if not isinstance(found, PaperResult):
+        fault = f"{what} is {found!r}; it must be a PaperResult or None"
+        raise ConfigError([f"{fault}{where}"])
+    wrong = [
+        f"{what} has {name} {value!r}; it must be a number or None{where}"
+        for name, value in vars(found).items()
+        if value is not None
+        and (not isinstance(value, int | float) or not math.isfinite(value))
+    ]
+    if wrong:
+        raise ConfigError(wrong)
+    return found
+
+
+def _called(name: str, call: Callable[[], Any], function: object) -> Any:
+    """What a function of the row gives; one that fails is a fault of the row."""
+    try:
+        return call()
+    except ConfigError:
+        raise
+    except Exception as error:
+        fault = f"its {name}(base) raised {type(error).__name__}: {error}"
+        raise ConfigError([f"{fault}{_place(function, error)}"]) from error
+
+
+def _place(function: object, error: Exception | None = None) -> str:
+    """File and line of a function, or of what in it failed; nothing if unknown."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    inside = [f.lineno for f in frames if f.filename == code.co_filename]
+    path, here = Path(code.co_filename), Path.cwd()
+    name = path.relative_to(here) if path.is_relative_to(here) else path
+    return f" ({name}, line {inside[-1] if inside else code.co_firstlineno})"
 
 
 def name_faults(rows: Sequence[Row]) -> list[str]:
