@@ -470,6 +470,33 @@ def test_notes_say_what_was_scored_and_how():
     assert "Device: 1 x cpu" in text and "0123456789ab" in text
 
 
+def test_note_has_bases_decoding_where_rows_decode_otherwise():
+    """Theirs stand in their columns: nine more would fill a screen."""
+    rows = [
+        *written.paper_rows(("base",)),
+        written.sweep_row("greedy", {"decode.beam_size": 1}),
+        written.sweep_row("wide", {"decode.beam_size": 16}),
+    ]
+    records = [
+        written.record(
+            row,
+            scores=[
+                written.ppl_score(5.0),
+                written.bleu_score(
+                    20.0, beam_size=row["config"]["decode"]["beam_size"]
+                ),
+            ],
+        )
+        for row in rows
+    ]
+    text = " ".join(render(build_table(written.sweep(rows), records)).split())
+    settings = (
+        "beam 4, length penalty wu2016 with alpha 0.6, at most source + 50 pieces"
+    )
+    assert f"; {settings}, but where a row's columns say other." in text
+    assert "beam 16" not in text
+
+
 def test_notes_name_every_process_that_made_a_run():
     """A run that went on elsewhere is not the last process's alone."""
     rows = three_rows()

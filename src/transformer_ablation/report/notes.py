@@ -121,7 +121,6 @@ def _bleu(
     if not scored:
         return []
     scores = [score for _, score in scored]
-    decodes = dict.fromkeys(_decoding(s["decode"]) for s in scores)
     kind = "sacreBLEU"
     if scores[0]["metric"] == "bleu_paper":
         kind = (
@@ -130,7 +129,7 @@ def _bleu(
         )
     note = (
         f"{heading}: {scored_text(sweep, scored)}; {kind} signature "
-        f"{scores[0]['signature'] or 'unknown'}; {' or '.join(decodes)}."
+        f"{scores[0]['signature'] or 'unknown'}; {_decodings(sweep, scores)}."
     )
     cut = [s["unfinished"] for s in scores if s["unfinished"]]
     if not cut:
@@ -142,6 +141,14 @@ def _bleu(
 def _cut(count: int) -> str:
     """So many hypotheses are without their end."""
     return f"{counted(count, 'hypothesis', 'hypotheses')} hit the length cap"
+
+
+def _decodings(sweep: Mapping[str, Any], scores: Sequence[Mapping[str, Any]]) -> str:
+    """Base's settings; a row of others has them in its columns."""
+    found = dict.fromkeys(_decoding(score["decode"]) for score in scores)
+    base = _decoding(sweep["config"]["decode"])
+    usual = base if base in found else next(iter(found))
+    return usual if len(found) == 1 else f"{usual}, but where a row's columns say other"
 
 
 def _decoding(decode: Mapping[str, Any] | None) -> str:
