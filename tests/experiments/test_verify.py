@@ -54,7 +54,9 @@ def test_everything_holds(check):
 @pytest.mark.parametrize(
     "dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", ["devices", "resume", "packed"])
+@pytest.mark.parametrize(
+    "name", ["resume", "packed", pytest.param("devices", marks=pytest.mark.slow)]
+)
 def test_half_precision_holds(check, name, dtype):
     code, found = check(name, PACKED, f"--config.model.dtype={dtype}")
     assert code == 0 and found[name]["equal"] is True, found
@@ -127,7 +129,10 @@ def starts_once(tokens_BL, eos_id):
         (banded, "same_sequence", sees_every_sequence, "float32"),
         (encoder_decoder, "places", counts_through, "float32"),
         (encoder_decoder, "starts", starts_once, "float32"),
-        (transformer, "same_sequence", sees_every_sequence, "float16"),
+        pytest.param(
+            *(transformer, "same_sequence", sees_every_sequence, "float16"),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *(encoder_decoder, "places", counts_through, "bfloat16"),
             marks=pytest.mark.slow,
@@ -169,7 +174,11 @@ def test_one_device_has_nothing_to_compare(check):
 
 
 @pytest.mark.parametrize(
-    "flag", ["--config.model.norm=pre", "--config.model.positions=learned"]
+    "flag",
+    [
+        "--config.model.norm=pre",
+        pytest.param("--config.model.positions=learned", marks=pytest.mark.slow),
+    ],
 )
 def test_decoding_of_other_models_holds(check, flag):
     code, found = check("decode", flag)
