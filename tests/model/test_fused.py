@@ -84,8 +84,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "packed"),
+    [
+        ("paper", False),
+        ("window_dot", False),
+        ("pre_biases", True),
+        pytest.param("paper", True, marks=pytest.mark.slow),
+        pytest.param("window_dot", True, marks=pytest.mark.slow),
+        pytest.param("pre_biases", False, marks=pytest.mark.slow),
+    ],
+)
 def test_model_with_fused_attention_is_the_same_model(case, packed):
     """Loss, logits and gradients, also of a row of padding; with dropout."""
     fields = {"num_layers": 2, **CASES[case]}

@@ -60,7 +60,10 @@ def assert_moved(found, start):
 
 
 @pytest.mark.parametrize("rates", [WITHOUT, WITH], ids=["plain", "dropout"])
-@pytest.mark.parametrize(("devices", "accumulation"), [(4, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("devices", "accumulation"),
+    [pytest.param(4, 1, marks=pytest.mark.slow), (2, 2)],
+)
 def test_update_of_transformer_is_one_however_it_is_spread(
     updated, start, rates, devices, accumulation
 ):
