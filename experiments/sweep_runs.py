@@ -63,25 +63,14 @@ def complete(
         todo = [run for run in todo if _has_failed(run)]
     done = runs.finals(todo, read_record)
     sweep_data.check((run for run in todo if run.name not in done), cache)
-    runs.check_folders([*todo, *_of_other_seeds(todo, records, identify)], read_record)
+    held = runs.of_other_seeds(todo, records, expanded, workdir, identify)
+    runs.check_folders([*todo, *held], read_record)
     runs.check_versions(records)
     asked = (sweep_file, expanded, seeds)
     if not request.failed and sweep_record.merged(previous, *asked) is not None:
         with claims.alone(workdir / CLAIMS, tell):
             sweep_record.write(workdir, check_workdir(workdir, base), *asked)
     return todo, launch(todo)
-
-
-def _of_other_seeds(
-    todo: Sequence[runs.Run],
-    records: Sequence[Mapping[str, Any]],
-    identify: Callable[[Config], str],
-) -> list[runs.Run]:
-    """Runs of the same rows that the workdir holds: one table will have them all."""
-    of_row, names = {run.row: run for run in todo}, {run.name for run in todo}
-    same = [(of_row[r["row"]], r["seed"]) for r in records if r["row"] in of_row]
-    found = [runs.with_seed(run, seed, identify) for run, seed in same]
-    return [run for run in found if run.name not in names]
 
 
 def _has_failed(run: runs.Run) -> bool:

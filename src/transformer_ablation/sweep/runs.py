@@ -76,25 +76,38 @@ def make_runs(
 ) -> list[Run]:
     """All rows with the first seed, then all with the second, and so on: a whole
     table is there as early as can be."""
-    runs = []
-    for seed in seeds:
-        for item in expanded:
-            row, config = item.row, replace(item.config, {"train.seed": seed})
-            where = folder(workdir, row.name, seed)
-            identity = identify(config)
-            runs.append(
-                Run(row.name, row.group, row.label, seed, config, identity, where)
-            )
-    return runs
+    return [
+        make_run(item, seed, workdir, identify) for seed in seeds for item in expanded
+    ]
 
 
-def with_seed(run: Run, seed: int, identify: Callable[[Config], str]) -> Run:
-    """The run of the same row and workdir with another seed."""
-    config = replace(run.config, {"train.seed": seed})
-    where = run.directory.with_name(f"seed{seed}")
-    return dataclasses.replace(
-        run, seed=seed, config=config, identity=identify(config), directory=where
-    )
+def make_run(
+    item: ExpandedRow, seed: int, workdir: Path, identify: Callable[[Config], str]
+) -> Run:
+    """The run of one row with a seed."""
+    row, config = item.row, replace(item.config, {"train.seed": seed})
+    where = folder(workdir, row.name, seed)
+    return Run(row.name, row.group, row.label, seed, config, identify(config), where)
+
+
+def of_other_seeds(
+    asked: Sequence[Run],
+    records: Sequence[Mapping[str, Any]],
+    expanded: Sequence[ExpandedRow],
+    workdir: Path,
+    identify: Callable[[Config], str],
+) -> list[Run]:
+    """Runs that the workdir has of the rows asked for beside those: one table will
+    have them all."""
+    names = {run.name for run in asked}
+    rows = {run.row for run in asked}
+    of_row = {item.row.name: item for item in expanded if item.row.name in rows}
+    found = [
+        make_run(of_row[record["row"]], record["seed"], workdir, identify)
+        for record in records
+        if record["row"] in of_row
+    ]
+    return [run for run in found if run.name not in names]
 
 
 def folder(workdir: Path, row: str, seed: int) -> Path:
