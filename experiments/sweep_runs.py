@@ -54,6 +54,7 @@ def complete(
     base = sweep_file.base
     previous = check_workdir(workdir, base)
     records = read_records(workdir)
+    runs.check_versions(records)
     identify = sweep_data.identifier(expanded, cache, records)
     seeds = request.seeds or (base.train.seed,)
     if request.failed and not request.seeds and previous is not None:
@@ -65,7 +66,6 @@ def complete(
     sweep_data.check((run for run in todo if run.name not in done), cache)
     held = runs.of_other_seeds(todo, records, expanded, workdir, identify)
     runs.check_folders([*todo, *held], read_record)
-    runs.check_versions(records)
     asked = (sweep_file, expanded, seeds)
     if not request.failed and sweep_record.merged(previous, *asked) is not None:
         with claims.alone(workdir / CLAIMS, tell):
